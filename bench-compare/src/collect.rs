@@ -152,7 +152,7 @@ impl Esker {
                 Value::Bytes(&data.value).encode(&mut stored, user_key, false);
                 batch.put(&key, &stored);
             }
-            db.write(&unlogged, batch).expect("write");
+            db.write_opt(batch, &unlogged).expect("write");
         }
         Esker {
             db,

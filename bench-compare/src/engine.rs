@@ -2,8 +2,9 @@
 //! same settings.
 //!
 //! All engines have the same size of block cache and memtable, the same durability and two background threads
-//! or jobs; all but `rocksdb-default` have LZ4 and Bloom filters of 10 bits per key. Without `--sync` a write
-//! survives the death of the process and no power loss: each engine passes it to the kernel.
+//! or jobs; all LSM trees but `rocksdb-default` have LZ4 and Bloom filters of 10 bits per key. Without
+//! `--sync` a write survives the death of the process and no power loss: each engine but redb passes it to
+//! the kernel.
 
 use std::fmt;
 use std::path::Path;
@@ -31,7 +32,7 @@ pub struct Settings {
     pub direct: bool,
     /// Reads use memory maps of the files.
     pub mmap: bool,
-    /// Compacts only on request; fjall and the device ignore it.
+    /// Compacts only on request; all but Esker and RocksDB ignore it.
     pub disable_auto_compactions: bool,
 }
 
@@ -67,8 +68,40 @@ pub enum Scan<'a> {
     BackFrom(&'a [u8]),
 }
 
+/// A feature that not every engine has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feature {
+    /// Compressed data.
+    Compression,
+    /// Reads that bypass the page cache.
+    DirectReads,
+    /// The choice to read through memory maps.
+    MemoryMaps,
+    /// A log that an open reads back.
+    Log,
+    /// Levels that are compacted.
+    Compaction,
+}
+
+impl fmt::Display for Feature {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Feature::Compression => "compression: pass --no-compression",
+            Feature::DirectReads => "direct reads",
+            Feature::MemoryMaps => "reads through memory maps",
+            Feature::Log => "log to recover from",
+            Feature::Compaction => "compaction",
+        })
+    }
+}
+
+/// A key and its value.
+pub type Row<'a> = ([u8; KEY_SIZE], &'a [u8]);
+
 /// An open engine.
 pub trait Engine: Sized + Sync {
+    /// The features that it lacks: a run that needs one is refused.
+    const LACKS: &'static [Feature] = &[];
     /// Opens or creates the database in `dir`.
     fn open(dir: &Path, settings: &Settings) -> Self;
     /// Opens or creates the database in `dir` for transactions of that kind, if the engine has them.
@@ -77,6 +110,8 @@ pub trait Engine: Sized + Sync {
     }
     /// Puts a row, as durable as the settings require.
     fn put(&self, key: &[u8], value: &[u8]);
+    /// Puts rows in one batch or transaction, as durable as the settings require.
+    fn put_all(&self, rows: &[Row<'_>]);
     /// The length of the value, read without a copy if the engine can.
     fn get(&self, key: &[u8]) -> Option<usize>;
     /// The number of the keys that have a value; the values are read as by [`get`](Engine::get).
@@ -109,6 +144,10 @@ pub enum Kind {
     RocksDbDefault,
     /// The other LSM tree in Rust.
     Fjall,
+    /// The B-tree in a memory map.
+    Lmdb,
+    /// The B-tree in Rust.
+    Redb,
     /// The file system alone.
     Device,
 }
@@ -118,6 +157,8 @@ const KINDS: &[(&str, Kind)] = &[
     ("rocksdb-tuned", Kind::RocksDbTuned),
     ("rocksdb-default", Kind::RocksDbDefault),
     ("fjall", Kind::Fjall),
+    ("lmdb", Kind::Lmdb),
+    ("redb", Kind::Redb),
     ("device", Kind::Device),
 ];
 
@@ -128,6 +169,8 @@ impl Kind {
             Kind::Esker => "bench-esker",
             Kind::RocksDbTuned | Kind::RocksDbDefault => "bench-rocksdb",
             Kind::Fjall => "bench-fjall",
+            Kind::Lmdb => "bench-lmdb",
+            Kind::Redb => "bench-redb",
             Kind::Device => "bench-device",
         }
     }

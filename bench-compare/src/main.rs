@@ -1,4 +1,4 @@
-//! The same operations over Esker, RocksDB and fjall, in turns.
+//! The same operations over Esker, RocksDB, fjall, LMDB and redb, in turns.
 //!
 //! Each round runs a workload over every engine, back to back, and the next round in another order. Each run
 //! is a process of its own ([`bench_worker::worker`]), and each engine a program, over the same data with the
@@ -33,7 +33,7 @@ use paired::Verdict;
 
 /// Compares engines.
 #[derive(Parser)]
-#[command(args_conflicts_with_subcommands = true)]
+#[command(version, args_conflicts_with_subcommands = true)]
 struct Cli {
     #[command(subcommand)]
     verb: Option<Verb>,
@@ -52,8 +52,9 @@ enum Verb {
 
 #[derive(clap::Args)]
 struct CompareArgs {
-    /// Engines, separated by commas: esker, rocksdb-tuned, rocksdb-default, fjall, and device, the file
-    /// system without an engine. The first is compared with each other one; one may occur twice.
+    /// Engines, separated by commas: esker, rocksdb-tuned, rocksdb-default, fjall, lmdb and redb, which need
+    /// `--no-compression`, and device, the file system without an engine. The first is compared with each
+    /// other one; one may occur twice.
     #[arg(long, default_value = "esker,rocksdb-tuned,rocksdb-default,fjall")]
     engines: String,
     /// Workloads, separated by commas; `fillseq@4` has four threads. `writing` and `reading` are the tables

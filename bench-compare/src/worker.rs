@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::{Args, Parser};
 
 use crate::data::Data;
-use crate::engine::{Engine, Kind, Scan, Settings};
+use crate::engine::{Engine, Feature, Kind, Scan, Settings};
 use crate::workload::{self, Done, Pace, Shape, Workload};
 use crate::{transaction, write};
 
@@ -37,8 +37,8 @@ pub struct Common {
     /// Do not compress.
     #[arg(long)]
     pub no_compression: bool,
-    /// Data blocks begin where a page does (`block_align`), which requires `--no-compression`; fjall and the
-    /// device ignore it.
+    /// Data blocks begin where a page does (`block_align`), which requires `--no-compression`; fjall, LMDB,
+    /// redb and the device ignore it.
     #[arg(long, requires = "no_compression")]
     pub block_align: bool,
     /// Sync every write.
@@ -241,23 +241,27 @@ pub fn spawn(task: &Task) -> Result<Sample, String> {
 /// Runs one workload over one engine, in this process: the command that `bench-compare` starts for each run.
 /// Useful for profilers.
 #[derive(Parser)]
+#[command(version)]
 struct Cli {
     #[command(flatten)]
     task: Task,
 }
 
+/// Runs a task over one engine. It fails if the engine lacks a feature that the task needs.
+type Run = fn(&Task) -> Result<Sample, String>;
+
 /// The main function of a program whose engines `runs` knows: it runs the task of the command line and prints
 /// the result.
-pub fn main(runs: impl FnOnce(Kind) -> Option<fn(&Task) -> Sample>) -> ExitCode {
+pub fn main(runs: impl FnOnce(Kind) -> Option<Run>) -> ExitCode {
     let Cli { task } = Cli::parse();
     let run = runs(task.engine).ok_or_else(|| format!("{} runs {}", task.engine.program(), task.engine));
     let outcome = run.and_then(|run| match std::fs::create_dir_all(&task.dir) {
-        Ok(()) => Ok(run),
+        Ok(()) => run(&task),
         Err(error) => Err(format!("{}: {error}", task.dir.display())),
     });
     match outcome {
-        Ok(run) => {
-            println!("{}", run(&task).line());
+        Ok(sample) => {
+            println!("{}", sample.line());
             ExitCode::SUCCESS
         }
         Err(message) => {
@@ -267,9 +271,25 @@ pub fn main(runs: impl FnOnce(Kind) -> Option<fn(&Task) -> Sample>) -> ExitCode 
     }
 }
 
+/// The features that a workload needs with these settings.
+fn needs(benchmark: Workload, settings: &Settings) -> impl Iterator<Item = Feature> {
+    [
+        (settings.lz4, Feature::Compression),
+        (settings.direct, Feature::DirectReads),
+        (settings.mmap, Feature::MemoryMaps),
+        (matches!(benchmark, Workload::Recovery(_)), Feature::Log),
+        (benchmark == Workload::Compact, Feature::Compaction),
+    ]
+    .into_iter()
+    .filter_map(|(needed, feature)| needed.then_some(feature))
+}
+
 /// Runs the task over the engine, in this process.
-pub fn run<E: Engine>(task: &Task) -> Sample {
+pub fn run<E: Engine>(task: &Task) -> Result<Sample, String> {
     let settings = task.common.settings(task.benchmark);
+    if let Some(lacked) = needs(task.benchmark, &settings).find(|feature| E::LACKS.contains(feature)) {
+        return Err(format!("{} has no {lacked}", task.engine));
+    }
     let data = Data::new(task.common.num, task.common.reads, task.common.value_size);
     let pace = Pace {
         seed: task.seed,
@@ -281,8 +301,8 @@ pub fn run<E: Engine>(task: &Task) -> Sample {
     };
     if let Workload::Transact(control, keys) = task.benchmark {
         let db = E::transactions(&task.dir, &settings, control);
-        let db = db.unwrap_or_else(|| panic!("{} has no transactions", task.engine));
-        return timed(&transaction::run(&*db, keys, &data, &pace));
+        let db = db.ok_or_else(|| format!("{} has no transactions here", task.engine))?;
+        return Ok(timed(&transaction::run(&*db, keys, &data, &pace)));
     }
     let (db, done) = match task.benchmark {
         Workload::Recovery(mib) => write::recover::<E>(&task.dir, &settings, &data, mib, &pace),
@@ -306,12 +326,12 @@ pub fn run<E: Engine>(task: &Task) -> Sample {
         let live = db.scan(Scan::Forward, u64::MAX);
         bytes as f64 / live.bytes as f64
     });
-    Sample {
+    Ok(Sample {
         storage_amplification,
         write_amplification: write_amplification.unwrap_or(f64::NAN),
         space_amplification: space_amplification.unwrap_or(f64::NAN),
         ..timed(&done)
-    }
+    })
 }
 
 /// The times, without the disk.
@@ -335,6 +355,23 @@ fn timed(done: &Done) -> Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_needs_what_its_settings_name() {
+        let common = Common::small();
+        let of = |name: &str, common: &Common| -> Vec<Feature> {
+            let benchmark: Workload = name.parse().unwrap();
+            needs(benchmark, &common.settings(benchmark)).collect()
+        };
+        assert_eq!(of("readrandom", &common), [Feature::Compression]);
+        let raw = Common {
+            no_compression: true,
+            mmap: true,
+            ..common
+        };
+        assert_eq!(of("recovery5", &raw), [Feature::MemoryMaps, Feature::Log]);
+        assert_eq!(of("compact", &raw), [Feature::MemoryMaps, Feature::Compaction]);
+    }
 
     #[test]
     fn results_come_back() {

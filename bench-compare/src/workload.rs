@@ -33,6 +33,10 @@ pub enum Workload {
     FillRandom,
     /// Every key once, in random order, until nothing is left to compact.
     FillUniqueRandomAndWait,
+    /// Ascending keys, so many in one batch.
+    FillSeqBatch(u64),
+    /// Random keys, so many in one batch.
+    FillRandomBatch(u64),
     /// Random keys of a database that has all of them.
     Overwrite,
     /// Random keys of a database that has all of them, until nothing is left to compact.
@@ -75,10 +79,11 @@ pub enum Workload {
 }
 
 use Workload::{
-    Compact, FillRandom, FillSeq, FillSeqDesc, FillStreams, FillStreamsAndWait, FillStreamsInTurn, FillSync,
-    FillUniqueRandomAndWait, FwdRangeWhileWriting, Load, Mixgraph, MultiReadRandom, Overwrite,
-    OverwriteAndWait, OverwriteTail, ReadMissing, ReadRandom, ReadReverse, ReadSeq, ReadWhileDeleting,
-    ReadWhileWriting, Recovery, RevRangeWhileWriting, SeekRandom, SeekReverse, Transact,
+    Compact, FillRandom, FillRandomBatch, FillSeq, FillSeqBatch, FillSeqDesc, FillStreams,
+    FillStreamsAndWait, FillStreamsInTurn, FillSync, FillUniqueRandomAndWait, FwdRangeWhileWriting, Load,
+    Mixgraph, MultiReadRandom, Overwrite, OverwriteAndWait, OverwriteTail, ReadMissing, ReadRandom,
+    ReadReverse, ReadSeq, ReadWhileDeleting, ReadWhileWriting, Recovery, RevRangeWhileWriting, SeekRandom,
+    SeekReverse, Transact,
 };
 
 const PLAIN: &[(&str, Workload)] = &[
@@ -123,6 +128,8 @@ const NUMBERED: &[(&str, u64, Numbered)] = &[
     ("fillstreamsinturn", 1, FillStreamsInTurn),
     ("fillstreamsandwait", 1, FillStreamsAndWait),
     ("fillstreams", 1, FillStreams),
+    ("fillseqbatch", 1, FillSeqBatch),
+    ("fillrandombatch", 1, FillRandomBatch),
     ("recovery", 1, Recovery),
     ("multireadrandom", 1, MultiReadRandom),
     ("seekrandom", 0, SeekRandom),
@@ -174,6 +181,8 @@ impl Workload {
             FillStreams(number)
             | FillStreamsAndWait(number)
             | FillStreamsInTurn(number)
+            | FillSeqBatch(number)
+            | FillRandomBatch(number)
             | Recovery(number)
             | MultiReadRandom(number)
             | SeekRandom(number)
@@ -216,6 +225,8 @@ impl Workload {
                 | FillStreams(_)
                 | FillStreamsAndWait(_)
                 | FillStreamsInTurn(_)
+                | FillSeqBatch(_)
+                | FillRandomBatch(_)
                 | FillRandom
                 | FillSync
                 | FillUniqueRandomAndWait
@@ -523,6 +534,7 @@ mod tests {
             "readmissing",
             "readwhiledeleting3000",
             "recovery500",
+            "fillrandombatch1000",
             "mixgraph_all_dist",
             "fillstreamsandwait8",
             "filluniquerandomandwait",

@@ -10,8 +10,9 @@ use crate::burden::Burden;
 use crate::data::{Data, KEY_SIZE, key, stream_key, write_key};
 use crate::engine::{Engine, Scan, Settings};
 use crate::workload::Workload::{
-    Compact, FillRandom, FillSeqDesc, FillStreams, FillStreamsAndWait, FillStreamsInTurn, FillSync,
-    FillUniqueRandomAndWait, Mixgraph, Overwrite, OverwriteAndWait, OverwriteTail,
+    Compact, FillRandom, FillRandomBatch, FillSeqBatch, FillSeqDesc, FillStreams, FillStreamsAndWait,
+    FillStreamsInTurn, FillSync, FillUniqueRandomAndWait, Mixgraph, Overwrite, OverwriteAndWait,
+    OverwriteTail,
 };
 use crate::workload::{Done, Pace, Workload, by_threads};
 
@@ -82,6 +83,8 @@ fn fill<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace, numbers
                     put.rows(rows, thread, |at| key(own[at as usize]))
                 }
                 FillRandom | Overwrite | OverwriteAndWait => put.rows(rows, thread, |_| key(rng.u64(..num))),
+                FillSeqBatch(batch) => put.batches(rows, thread, batch, key),
+                FillRandomBatch(batch) => put.batches(rows, thread, batch, |_| key(rng.u64(..num))),
                 FillSync => put.rows((rows / SYNCED_SHARE).max(1), thread, |_| key(rng.u64(..num))),
                 // As in db_bench every thread begins at the first key.
                 _ => put.rows(rows, thread, key),
@@ -105,6 +108,32 @@ impl<E: Engine> Put<'_, E> {
         for at in 0..rows {
             self.db.put(&key(at), self.data.value(first + at));
             burden.bear();
+        }
+        Done {
+            operations: rows,
+            written: rows * self.data.entry_size(),
+            ..Done::default()
+        }
+    }
+
+    /// The same, `batch` rows at once.
+    fn batches(
+        &self,
+        rows: u64,
+        thread: u64,
+        batch: u64,
+        mut key: impl FnMut(u64) -> [u8; KEY_SIZE],
+    ) -> Done {
+        let burden = &mut Burden::new(self.pace.slow_down);
+        let first = thread * rows;
+        let mut pending = Vec::new();
+        for at in 0..rows {
+            pending.push((key(at), self.data.value(first + at)));
+            if pending.len() as u64 == batch || at + 1 == rows {
+                self.db.put_all(&pending);
+                pending.clear();
+                burden.bear();
+            }
         }
         Done {
             operations: rows,

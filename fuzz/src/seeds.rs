@@ -5,10 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::coding::{put_length_prefixed, put_u32, put_u64};
-use esker::{
-    BlockCacheTraceOptions, Db, FileTraceWriter, FlushOptions, ManualClock, Options, ReadOptions,
-    TraceOptions,
-};
+use esker::{BlockCacheTraceOptions, Db, FileTraceWriter, ManualClock, Options, ReadOptions, TraceOptions};
 use mvcc::{MvccKey, Timestamp};
 use serde_json::Value;
 use vfs::{FileSystem, MemFs};
@@ -68,22 +65,17 @@ fn traced() -> Vec<Vec<u8>> {
         .into_iter()
         .for_each(|started| started.expect("memory does not run full"));
     db.put(b"key", b"value").expect("memory does not run full");
-    db.flush(&FlushOptions::default())
-        .expect("memory does not run full");
+    db.flush().expect("memory does not run full");
     db.get(b"key").expect("a row in memory");
     let bounded = ReadOptions {
         iterate_lower_bound: Some(b"a".to_vec()),
         iterate_upper_bound: Some(b"z".to_vec()),
         ..ReadOptions::default()
     };
-    let mut iter = db.iter(&bounded);
+    let mut iter = db.iter_opt(&bounded);
     iter.seek(b"k");
     iter.seek_for_prev(b"k");
-    db.multi_get(
-        &ReadOptions::default(),
-        &db.default_column_family(),
-        &[b"key", b"not"],
-    );
+    db.multi_get(&[b"key", b"not"]);
     let ended = [db.end_trace(), db.end_io_trace(), db.end_block_cache_trace()];
     ended
         .into_iter()

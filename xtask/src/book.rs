@@ -4,20 +4,22 @@
 //! book leads to the repository instead. `tidy` checks that each link has a target, and that each page under
 //! `docs/` is in the book.
 
+mod screenshots;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::shell::{self, Outcome};
 use crate::tidy::{self, SUMMARY, Tree};
 
-/// The settings of mdBook.
-const SETTINGS: &str = "docs/book.toml";
+/// The settings of mdBook, and the style of the book.
+const SETTINGS: [&str; 2] = ["docs/book.toml", "docs/book.css"];
 
 /// The source on the web, for links that leave the book.
 const REPOSITORY: &str = "https://github.com/esker-db/esker/blob/main/";
 
-/// The extension of pictures, which are copied with the pages.
-const PICTURE: &str = ".svg";
+/// The extensions of pictures, which are copied with the pages.
+const PICTURES: [&str; 2] = [".svg", ".png"];
 
 /// A page of the book: its path, and its text with links that are valid in the book.
 type Page = (String, String);
@@ -26,15 +28,21 @@ type Page = (String, String);
 pub fn run() -> Outcome {
     let root = shell::root();
     let place = shell::target().join("book");
-    let pages = pages(&Tree::read(&root)?)?;
+    let tree = Tree::read(&root)?;
+    let (pages, pictures) = (pages(&tree)?, pictures(&tree));
     let _ = std::fs::remove_dir_all(&place);
     for (path, text) in &pages {
-        write(&place.join("src").join(path), text)?;
+        write(&place.join("src").join(path), text.as_bytes())?;
     }
-    let settings = root.join(SETTINGS);
-    let settings = std::fs::read_to_string(&settings).map_err(|error| format!("{SETTINGS}: {error}"))?;
-    write(&place.join("book.toml"), &settings)?;
-    eprintln!("wrote {} files to {}", pages.len(), place.display());
+    for path in &pictures {
+        write(&place.join("src").join(path), &read(&root.join(path))?)?;
+    }
+    for path in SETTINGS.map(Path::new) {
+        let name = path.file_name().expect("a setting is a file");
+        write(&place.join(name), &read(&root.join(path))?)?;
+    }
+    let files = pages.len() + pictures.len();
+    eprintln!("wrote {files} files to {}", place.display());
     if shell::which("mdbook").is_none() {
         return Err("mdbook is not installed: cargo install mdbook --locked".into());
     }
@@ -50,14 +58,36 @@ pub fn nightly() -> Outcome {
     run()
 }
 
-fn write(path: &Path, text: &str) -> Outcome {
+/// Builds the book, and takes pictures of its main pages in light and in dark colours with Chromium, into
+/// `target/book/screenshots`. Reports that Chromium is not installed.
+pub fn with_screenshots() -> Outcome {
+    run()?;
+    screenshots::take(&shell::target().join("book"))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn write(path: &Path, text: &[u8]) -> Outcome {
     let folder = path.parent().expect("a file has a folder");
     std::fs::create_dir_all(folder)
         .and_then(|()| std::fs::write(path, text))
         .map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Returns the summary, moved to the root folder, and every page and picture that it links to.
+/// Returns the paths of the pictures of the documents.
+fn pictures(tree: &Tree) -> Vec<String> {
+    let pictures = tree.paths.iter();
+    let pictures = pictures.filter(|path| path.starts_with("docs/") && is_picture(path));
+    pictures.cloned().collect()
+}
+
+fn is_picture(path: &str) -> bool {
+    PICTURES.iter().any(|extension| path.ends_with(extension))
+}
+
+/// Returns the summary, moved to the root folder, and every page that it links to.
 fn pages(tree: &Tree) -> Result<Vec<Page>, String> {
     let summary = tree
         .text(SUMMARY)
@@ -73,7 +103,7 @@ fn pages(tree: &Tree) -> Result<Vec<Page>, String> {
         let text = with_links(text, |target| {
             let (file, fragment) = target.split_once('#').unwrap_or((target, ""));
             let file_path = tidy::join(folder, file);
-            if listed.contains(&file_path) || file_path.ends_with(PICTURE) {
+            if listed.contains(&file_path) || is_picture(&file_path) {
                 return target.to_owned();
             }
             // On the web a fragment that names a function has no target.
@@ -83,10 +113,6 @@ fn pages(tree: &Tree) -> Result<Vec<Page>, String> {
         });
         pages.push((path.clone(), text));
     }
-    let pictures = tree
-        .with_extension("svg")
-        .filter(|(path, _)| path.starts_with("docs/"));
-    pages.extend(pictures.map(|(path, text)| (path.to_owned(), text.to_owned())));
     Ok(pages)
 }
 
@@ -134,7 +160,7 @@ mod tests {
             ),
             (
                 "docs/flow/write.md",
-                "[up](../../README.md) [test](../../crates/a/t.rs#name) [here](#how)",
+                "[up](../../README.md) [test](../../crates/a/t.rs#name) [here](#how) ![drawn](../a.svg) ![taken](../images/b.png)",
             ),
         ]);
         let expected = [
@@ -148,7 +174,7 @@ mod tests {
             ),
             (
                 "docs/flow/write.md",
-                "[up](../../README.md) [test](https://github.com/esker-db/esker/blob/main/crates/a/t.rs) [here](#how)",
+                "[up](../../README.md) [test](https://github.com/esker-db/esker/blob/main/crates/a/t.rs) [here](#how) ![drawn](../a.svg) ![taken](../images/b.png)",
             ),
         ];
         let found = pages(&tree).unwrap();
@@ -162,5 +188,9 @@ mod tests {
         let pages = pages(&tree).unwrap();
         assert!(pages.iter().any(|(path, _)| path == "ARCHITECTURE.md"));
         assert!(pages.iter().any(|(path, _)| path == "docs/flow/01_write.md"));
+        let pictures = pictures(&tree);
+        for name in ["docs/ratios.svg", "docs/images/serve_dark.png"] {
+            assert!(pictures.iter().any(|path| path == name), "{name}");
+        }
     }
 }

@@ -1,9 +1,12 @@
 //! Tests of the tests: bugs are planted one at a time, and a named test must find each.
 
+mod c_interface;
 mod directories;
 mod disk;
+mod encryption;
 mod entities;
 mod feeds;
+mod ingest;
 mod jobs;
 mod logs;
 mod options;
@@ -14,6 +17,8 @@ mod reads_and_files;
 mod resume;
 mod rows;
 mod seen;
+mod space;
+mod timestamps;
 mod transactions;
 mod ttl;
 mod versions;
@@ -99,9 +104,14 @@ pub fn canaries() -> impl Iterator<Item = &'static Canary> {
         resume::CANARIES,
         rows::CANARIES,
         seen::CANARIES,
+        space::CANARIES,
+        encryption::CANARIES,
         entities::CANARIES,
         feeds::CANARIES,
+        timestamps::CANARIES,
+        ingest::CANARIES,
         ttl::CANARIES,
+        c_interface::CANARIES,
         reads_and_files::CANARIES,
         panics::CANARIES,
         directories::CANARIES,
@@ -123,7 +133,7 @@ const CANARIES: &[Canary] = &[
         name: "a sync covers what was appended while it ran",
         file: "crates/engine/src/state/sync_group.rs",
         right: "                group.synced = upto;",
-        wrong: "                group.synced = upto.max(self.wal_tail.records.load(Ordering::Acquire));",
+        wrong: "                group.synced = upto.max(self.records.load(Ordering::Acquire));",
         caught_by: Simulation(1000),
     },
     Canary {
@@ -394,7 +404,7 @@ const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a write with sync returns before the WAL is on the disk",
-        file: "crates/engine/src/state/sync_group.rs",
+        file: "crates/engine/src/write/wal_sync.rs",
         right: "wals.iter().try_for_each(|wal| wal.sync.sync());",
         wrong: "wals.iter().skip(1).try_for_each(|wal| wal.sync.sync());",
         caught_by: Tests(&["-p", "esker-dbtest", "crash"]),
@@ -402,8 +412,8 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "tables are named in the MANIFEST before they are on the disk",
         file: "crates/sst/src/writer/sink.rs",
-        right: "self.file.sync()?;",
-        wrong: "",
+        right: "if unsynced.is_none() {",
+        wrong: "if false {",
         caught_by: Tests(&["-p", "esker-dbtest", "crash"]),
     },
     Canary {
@@ -422,9 +432,9 @@ const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "memtables that overlap what is ingested are not flushed",
-        file: "crates/engine/src/ingest/commit.rs",
-        right: "let mut to_flush = overlapping(families)?;",
-        wrong: "let mut to_flush = { drop(overlapping); Vec::new() };",
+        file: "crates/engine/src/ingest/latch.rs",
+        right: "let to_flush = overlapping(families)?;",
+        wrong: "let to_flush = { drop(overlapping); Vec::new() };",
         caught_by: Tests(&["-p", "esker-dbtest", "ingest"]),
     },
     Canary {

@@ -1,16 +1,18 @@
-//! `install` and `dist`: install the C library, with all files that builds of programs need, under a prefix,
-//! as a Debian package or as a tarball.
+//! `install` and `dist library`: install the C library, with all files that builds of programs need, under
+//! a prefix, as a Debian package or as a tarball.
 
 mod debian;
 mod files;
 pub mod jar;
 mod layout;
+pub mod repackage;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use layout::{Layout, PACKAGE, put};
 
+use crate::dist_place;
 use crate::library::{GENERATIONS, NEWEST};
 use crate::shell::{self, Outcome};
 
@@ -62,13 +64,12 @@ pub fn debian_into(root: &Path) -> Result<PathBuf, String> {
 
 /// Builds the package and the tarball.
 pub fn dist(args: &[&str]) -> Outcome {
-    let dist = shell::root().join("target/dist");
+    let place = dist_place::place();
     let version = env!("CARGO_PKG_VERSION");
-    let package = debian::package(&dist, version, args)?;
-    println!("{}", package.display());
+    debian::package(&place, version, args)?;
 
     let name = format!("{PACKAGE}-{version}-linux-{}", std::env::consts::ARCH);
-    let root = dist.join(&name);
+    let root = place.join(&name);
     let _ = fs::remove_dir_all(&root);
     let layout = Layout {
         root,
@@ -77,15 +78,23 @@ pub fn dist(args: &[&str]) -> Outcome {
         names: GENERATIONS,
     };
     put(&layout, NEWEST, args)?;
-    let tarball = dist.join(format!("{name}.tar.gz"));
+    let tarball = place.join(format!("{name}.tar.gz"));
+    // Without the name of the file and the time in gzip's header.
     shell::run(
         shell::command("tar")
-            .args(["--owner=0", "--group=0", "--sort=name", "-czf"])
+            .args([
+                "--owner=0",
+                "--group=0",
+                "--numeric-owner",
+                "--sort=name",
+                "--mode=u+w,go-w",
+            ])
+            .arg(format!("--mtime=@{}", dist_place::epoch()))
+            .args(["--use-compress-program", "gzip --no-name -9", "-cf"])
             .arg(&tarball)
             .arg("-C")
-            .arg(&dist)
+            .arg(&place)
             .arg(&name),
     )?;
-    println!("{}", tarball.display());
     Ok(())
 }

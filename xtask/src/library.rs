@@ -42,7 +42,7 @@ impl Library {
             ));
         }
         let mut command = shell::cargo();
-        command.args(["build", "-p", "esker-capi"]).args(args);
+        command.args(shell::build_of("esker-capi", args)).args(args);
         if generation != NEWEST {
             command.env("ESKER_ROCKSDB_GENERATION", generation);
         }
@@ -115,13 +115,16 @@ pub fn relink(archive: &Path, to: &Path, scratch: &Path) -> Outcome {
             .arg(&whole)
             .arg(archive),
     )?;
-    // The compiler's own form of some functions of std, which older tools cannot read, is removed.
+    // The compiler's own form of some functions of std, which older tools cannot read, is removed. So are
+    // weak references of functions that the first step has dropped: it leaves them without a section, and
+    // they would become references to symbols that no library has.
     let object = scratch.join("librocksdb.o");
     shell::run(
         shell::command("objcopy")
             .arg(format!("--keep-global-symbols={}", names.display()))
             .args([
                 "--strip-debug",
+                "--strip-unneeded",
                 "--remove-section=.llvmbc",
                 "--remove-section=.llvmcmd",
             ])

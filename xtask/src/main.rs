@@ -2,24 +2,32 @@
 
 mod apt;
 mod book;
+mod c_speed;
 mod canary;
 mod capi;
 mod ci;
 mod circles;
+mod cross;
+mod dist;
+mod dist_place;
+mod features;
 mod fuzz;
 mod generate;
 mod install;
+mod jmh;
 mod jni;
 mod judge;
 mod library;
 mod licences;
 mod nightly;
 mod oracle;
+mod package;
 mod part;
 mod peer;
 mod published;
 mod python;
 mod ratios;
+mod release;
 mod repeat;
 mod sanitize;
 mod seen;
@@ -50,16 +58,36 @@ cargo xtask VERB
   tidy              check the rules of the project
   circles [CRATE]   print the modules that use each other in a circle, with the places
   gen [--check]     write the generated parts of the documentation and of the C library, or fail if they are not up to date
-  book              build the documents as a book with mdBook, into target/book/html
+  book [--screenshots]
+                    build the documents as a book with mdBook, into target/book/html; --screenshots takes pictures of its main
+                    pages with Chromium, in light and in dark colours, into target/book/screenshots
   judge             list the programs of other projects whose tests run over Esker, with their floors (docs/judges.md)
   judge NAME [ARGS] fetch one, build it, run its tests and count them; fail if fewer pass than its floor. c_test --each
-                    continues after a failed phase; rocksdb-crate takes names of test files
+                    continues after a failed phase; rocksdb-crate takes names of test files; rocksjava, kafka-tests, flink-tests
+                    and spark-tests take names of classes, or --part K/N, and go on where an earlier run has ended
+  repackage JAR [--debug]
+                    copy a jar of rocksdbjni with Esker's library in the place of RocksDB's: see docs/jvm_repackage.md
+  jmh [ARGS]        measure RocksJava's classes over RocksDB and over Esker in turn, and write docs/lab/jmh.md: --rounds N (5),
+                    --seconds N (5), --only REGEX prints the table of some benchmarks
   judge gate        run those that must pass before each change
   install --prefix DIR [--generation G] [--debug]
                     install the C library with its header, pkg-config and CMake files under DIR; G is 7.8, 10.4, 10.9 or 11.8 (11.8)
-  dist [--debug]    build the C library as a Debian package and as a tarball, into target/dist
-  dist jvm [--debug]
-                    build a jar of the library for RocksJava, and a jar of the classes of dev.esker, into target/dist
+  dist [PART...] [--debug] [--twice]
+                    build what is given away into target/dist, with its checksums: library (the C library as a Debian
+                    package and a tarball), jvm (a jar of the library for RocksJava, and one of the classes of dev.esker),
+                    python (the wheel), sbom (bills of materials); --twice builds all again elsewhere and compares the bytes
+  package [ARGS]    package the crates that are published, build each from its package, and run the quick start over them
+                    twice; ARGS, such as --allow-dirty or --offline, are passed to cargo package
+  deny              check the licences, bans and sources of all dependencies with cargo-deny
+  features          test the builds with a part of the features: each codec alone, none, serde
+  release           run every check before a release, and print what is missing and the commands that remain
+  semver BASE [CRATE ...]
+                    compare the public items with those of the tag or commit BASE, with cargo-semver-checks
+  c-speed [--rounds N]
+                    measure single operations through the C interface, the Rust interface and RocksDB's C library in turn, N (7)
+                    times, count their instructions, and write docs/lab/c_interface.md
+  cross [--release] type-check the engine for the targets that are installed (aarch64 Linux, macOS), build the libraries for C and
+                    for the JVM for 64-bit ARM, and run tests of them under qemu; each step is skipped without its tools
   fuzz-quick [SEC]  run every fuzz target for SEC seconds (5), coverage-guided if a nightly compiler is installed
   fuzz TARGET [SEC] run one target for SEC seconds (600)
   published [ARGS]  measure every table of the published documents for Esker and RocksDB, and write docs/lab/published.md;
@@ -69,6 +97,10 @@ cargo xtask VERB
   python wheel      build the published wheel, check it with auditwheel and abi3audit, and use it in a fresh environment
   python bench [ARGS]
                     measure get, put, batch and scan, and compare them with rocksdict and plyvel
+  python load [ARGS]
+                    test bulk load by Spark and Ray; ARGS are pytest's
+  python bench-load [ARGS]
+                    compare bulk load with batches and with rocksdict's writer of tables
   python notebook   execute the notebook of bindings/python
   peer [--dry-run]  build RocksDB's own db_bench for comparisons, with clang, ThinLTO, -march=native and jemalloc if they are
                     installed, into target/peer, and report the compiler and flags; --dry-run prints the commands
@@ -115,14 +147,22 @@ fn run(args: &[String]) -> Outcome {
         ("circles", []) => circles::run(None),
         ("circles", [name]) => circles::run(Some(name)),
         ("book", []) => book::run(),
+        ("book", ["--screenshots"]) => book::with_screenshots(),
+        ("cross", words) => features::cross().and_then(|()| cross::run(words)),
+        ("jmh", words) => jmh::run(words),
+        ("repackage", words) => install::repackage::run(words),
         ("judge", words) => judge::run(words),
         ("install", words) => install::run(words),
-        ("dist", []) => install::dist(&["--release"]),
-        ("dist", ["--debug"]) => install::dist(&[]),
-        ("dist", ["jvm"]) => install::jar::dist(&["--release"]),
-        ("dist", ["jvm", "--debug"]) => install::jar::dist(&[]),
+        ("dist", words) => dist::run(words),
+        (dist::WORKER, words) => dist::work(words),
+        ("package", words) => package::run(words),
+        ("features", []) => features::run(),
+        ("release", []) => release::run(),
+        ("deny", []) => package::deny(),
+        ("semver", [base, crates @ ..]) => package::semver(base, crates),
         ("gen", []) => generate::write(),
         ("gen", ["--check"]) => generate::check(),
+        ("c-speed", words) => c_speed::run(words),
         ("fuzz-quick", []) => fuzz::quick(5),
         ("fuzz-quick", [seconds]) => fuzz::quick(number(seconds)?),
         ("fuzz", [target]) => fuzz::one(target, 600),

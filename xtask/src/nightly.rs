@@ -7,7 +7,9 @@ use std::time::Instant;
 
 use crate::part::Part;
 use crate::shell::{self, Outcome};
-use crate::{book, canary, fuzz, judge, python, sanitize, seen, soak, test_run};
+use crate::{
+    book, canary, cross, dist, features, fuzz, judge, package, python, sanitize, seen, soak, test_run,
+};
 
 /// A check that runs on its own.
 struct Piece {
@@ -18,7 +20,7 @@ struct Piece {
 }
 
 /// The number of shares of the planted bugs; each is a piece.
-const CANARY_PARTS: usize = 23;
+const CANARY_PARTS: usize = 27;
 
 /// The number of planted bugs for which an hour is enough.
 #[cfg(test)]
@@ -49,6 +51,17 @@ fn pieces() -> Vec<Piece> {
         ),
         piece("every bit of a small database", 30, every_bit),
         piece("the book", 1, book::nightly),
+        piece("the packages of all crates", 15, package::nightly),
+        piece("what is given away, built twice", 40, dist::nightly),
+        piece(
+            "builds with a part of the features, and for other machines",
+            20,
+            || {
+                features::run()?;
+                features::cross()?;
+                cross::run(&[])
+            },
+        ),
         piece("memcheck", 50, sanitize::valgrind),
         piece("the Python package and its notebook", 20, python::nightly),
         piece(
@@ -57,6 +70,13 @@ fn pieces() -> Vec<Piece> {
             seen::nightly,
         ),
     ];
+    for (name, count) in judge::in_pieces() {
+        for number in 1..=count {
+            let part = format!("{number}/{count}");
+            let title = format!("judge {name} {part}");
+            pieces.push(piece(title, 60, move || judge::run(&[name, "--part", &part])));
+        }
+    }
     for sanitizer in sanitize::SANITIZERS {
         let run = move || sanitize::run(sanitizer, None);
         pieces.push(piece(format!("{sanitizer} sanitizer"), 30, run));

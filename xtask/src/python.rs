@@ -23,6 +23,8 @@ pub fn run(args: &[String]) -> Outcome {
     };
     match args.split_first() {
         Some((word, args)) if word == "bench" => bench(&environment, args),
+        Some((word, args)) if word == "bench-load" => bench_load(&environment, args),
+        Some((word, args)) if word == "load" => bulk_load(&environment, args),
         Some((word, [])) if word == "wheel" => release::wheel(&environment),
         Some((word, [])) if word == "notebook" => notebook(&environment),
         _ => tests(&environment, args),
@@ -40,9 +42,28 @@ fn tests(environment: &Environment, args: &[String]) -> Outcome {
     python(&["-m", "pytest"], args)?;
     python(&["-m", "mypy", "--strict", "--package", "esker"], &[])?;
     python(
-        &["-m", "mypy.stubtest", "esker", "--allowlist", "stubtest.txt"],
+        &[
+            "-m",
+            "mypy.stubtest",
+            "esker",
+            "--allowlist",
+            "stubtest.txt",
+            "--mypy-config-file",
+            "pyproject.toml",
+        ],
         &[],
     )
+}
+
+/// Builds the wheel, for `dist python`.
+pub fn dist(args: &[&str]) -> Outcome {
+    match Environment::set_up()? {
+        Some(environment) => release::dist(&environment, args),
+        None => {
+            eprintln!("skipped: python: no Python 3.11 with venv");
+            Ok(())
+        }
+    }
 }
 
 /// The package's own tests, and its notebook. Its judges run with the other judges.
@@ -58,6 +79,26 @@ fn bench(environment: &Environment, args: &[String]) -> Outcome {
     environment.install_wheel(&["--release"])?;
     let script = shell::root().join("bindings/python/bench/compare.py");
     shell::run(environment.python().arg(script).args(args))
+}
+
+/// Compares a bulk load with batches and with rocksdict's writer of tables; `args` are passed to the script.
+fn bench_load(environment: &Environment, args: &[String]) -> Outcome {
+    environment.install_wheel(&["--release"])?;
+    let script = shell::root().join("bindings/python/bench/bulk.py");
+    shell::run(environment.python().arg(script).args(args))
+}
+
+/// Runs the tests of bulk load by Spark and Ray, which take some hundred megabytes and minutes. `args` are
+/// passed to pytest.
+fn bulk_load(environment: &Environment, args: &[String]) -> Outcome {
+    if shell::which("java").is_none() {
+        return Err("Spark needs Java: install a runtime of version 17 or later".into());
+    }
+    environment.install(&["pyspark", "ray", "pandas", "fsspec"])?;
+    environment.install_wheel(&["--profile", "dev"])?;
+    let mut pytest = environment.python();
+    pytest.args(["-m", "pytest", "bulk"]).args(args);
+    shell::run(pytest.current_dir(shell::root().join("bindings/python")))
 }
 
 /// Executes the notebooks, each in a directory of its own, and fails if a cell fails.

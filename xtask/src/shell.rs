@@ -32,6 +32,16 @@ pub fn cargo() -> Command {
     command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
+/// The arguments of a build of `package` with the further arguments `args`. Without such arguments the
+/// libraries of all default members are built: they have the features of the tests' build, so that the tests
+/// build none of them again.
+pub fn build_of<'a>(package: &'a str, args: &[&str]) -> Vec<&'a str> {
+    match args.is_empty() {
+        true => vec!["build", "--lib"],
+        false => vec!["build", "-p", package],
+    }
+}
+
 /// The command as a user would type it.
 pub fn line(command: &Command) -> String {
     let program = Path::new(command.get_program())

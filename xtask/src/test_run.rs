@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
@@ -149,17 +149,17 @@ fn run(args: &[String], fresh_seeds: bool) -> Outcome {
         eprintln!("warning: tests that ask real RocksDB are skipped");
     }
 
-    // Before the tests, whose closing lines must be the last.
-    let benched = if args.is_empty() {
-        microbenchmarks().and_then(|()| examples())
-    } else {
-        Ok(())
-    };
     // First everything is built, in silence; silence after that is a hang.
     if !args.iter().any(|arg| arg == "--no-run") {
         let args = args.iter().take_while(|arg| *arg != "--");
         shell::run(shell::cargo().args(["test", "--quiet", "--no-run"]).args(args))?;
     }
+    // The microbenchmarks run before the tests, whose closing lines must be the last.
+    let benched = if args.is_empty() {
+        microbenchmarks().and_then(|()| examples())
+    } else {
+        Ok(())
+    };
     let mut command = shell::cargo();
     command.arg("test");
     if !args.iter().any(|arg| arg == "--no-fail-fast" || arg == "--") {
@@ -260,51 +260,65 @@ fn microbenchmarks() -> Outcome {
 }
 
 /// Examples that take the directory of a database, and work on the one that they made before.
-const EXAMPLES_OVER_A_DIRECTORY: &[(&str, &[&str])] = &[
-    (
-        "esker",
-        &[
-            "bulk_load",
-            "change_options",
-            "column_families",
-            "errors",
-            "merge_counter",
-            "secondary",
-            "ttl",
-        ],
-    ),
-    ("esker-backup", &["backup"]),
+const EXAMPLES_OVER_A_DIRECTORY: &[&str] = &[
+    "backup",
+    "bulk_load",
+    "change_options",
+    "column_families",
+    "errors",
+    "merge_counter",
+    "read_table",
+    "secondary",
+    "ttl",
 ];
 
 /// Each example, with little to do. The tests are built with them.
 fn examples() -> Outcome {
-    let all: [(&str, &str, &[&str]); 4] = [
-        ("esker", "logical_backup", &["--rows=2000", "--seconds=1"]),
-        ("esker-mvcc", "history", &[]),
-        ("esker-txn", "bank", &[]),
-        ("esker-txn", "orders", &[]),
+    let all: [(&str, &[&str]); 4] = [
+        ("logical_backup", &["--rows=2000", "--seconds=1"]),
+        ("history", &[]),
+        ("bank", &[]),
+        ("orders", &[]),
     ];
-    for (package, example, args) in all {
-        run_example(package, example, args)?;
+    for (example, args) in all {
+        run_example(example, args)?;
     }
     let dir = std::env::temp_dir().join(format!("esker-examples-{}", std::process::id()));
-    for (package, examples) in EXAMPLES_OVER_A_DIRECTORY {
-        for example in *examples {
-            let db = dir.join(example).join("db");
-            for _ in 0..2 {
-                std::fs::create_dir_all(dir.join(example)).map_err(|error| error.to_string())?;
-                run_example(package, example, &[&db.to_string_lossy()])?;
-            }
+    for example in EXAMPLES_OVER_A_DIRECTORY {
+        let db = dir.join(example).join("db");
+        for _ in 0..2 {
+            std::fs::create_dir_all(dir.join(example)).map_err(|error| error.to_string())?;
+            run_example(example, &[&db.to_string_lossy()])?;
         }
     }
+    quick_start(&dir)?;
     std::fs::remove_dir_all(&dir).map_err(|error| error.to_string())
 }
 
-fn run_example(package: &str, example: &str, args: &[&str]) -> Outcome {
-    let mut command = shell::cargo();
-    command.args(["run", "--quiet", "--package", package, "--example", example]);
-    command.arg("--").args(args);
-    shell::run(command.stdout(std::io::stderr()))
+/// Runs the quick start of the README as its reader does: twice in one directory.
+fn quick_start(dir: &Path) -> Outcome {
+    for _ in 0..2 {
+        let mut program = shell::command(example_program("quick_start"));
+        let rows = shell::output(program.current_dir(dir))?;
+        if !rows.contains("[97, 100, 97] = ") {
+            return Err(format!("quick_start: no row \"ada\" in {rows:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// The program of an example that the tests were built with: `cargo run` would build the packages once more,
+/// with the features of one package alone.
+fn example_program(example: &str) -> PathBuf {
+    shell::target().join("debug/examples").join(example)
+}
+
+fn run_example(example: &str, args: &[&str]) -> Outcome {
+    shell::run(
+        shell::command(example_program(example))
+            .args(args)
+            .stdout(std::io::stderr()),
+    )
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use vfs::{FileSystem, OpenOptions, PosixFs, RandomAccessFile};
 
 use bench_worker::data::KEY_SIZE;
-use bench_worker::engine::{Engine, Kind, Scan, Settings, Walked};
+use bench_worker::engine::{Engine, Kind, Row, Scan, Settings, Walked};
 use bench_worker::worker;
 
 /// The size of a read in bytes.
@@ -44,6 +44,12 @@ impl Engine for Device {
             .write_all(key)
             .and_then(|()| writer.write_all(value))
             .expect("put");
+    }
+
+    fn put_all(&self, rows: &[Row<'_>]) {
+        for (key, value) in rows {
+            self.put(key, value);
+        }
     }
 
     fn get(&self, key: &[u8]) -> Option<usize> {

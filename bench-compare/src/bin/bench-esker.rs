@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bench_worker::data::KEY_SIZE;
-use bench_worker::engine::{Engine, Kind, Scan, Settings, Walked};
+use bench_worker::engine::{Engine, Kind, Row, Scan, Settings, Walked};
 use bench_worker::transaction::{Control, Transactions};
 use bench_worker::worker;
 
@@ -89,8 +89,8 @@ impl Transactional {
         let mut transaction = self.begin(write)?;
         let read = esker::ReadOptions::default();
         for key in keys {
-            black_box(transaction.get_for_update(&read, &family, key, true, true)?);
-            transaction.put(&family, key, value)?;
+            black_box(transaction.get_for_update_cf_opt(&family, key, true, true, &read)?);
+            transaction.put_cf(&family, key, value)?;
         }
         if matches!(self, Transactional::Locked { prepares: true, .. }) {
             transaction.prepare()?;
@@ -154,19 +154,30 @@ impl Engine for Esker {
 
     fn put(&self, key: &[u8], value: &[u8]) {
         self.db
-            .put_opt(&self.write, &self.family, key, value)
+            .put_cf_opt(&self.family, key, value, &self.write)
             .expect("put");
+    }
+
+    fn put_all(&self, rows: &[Row<'_>]) {
+        let mut batch = esker::WriteBatch::new();
+        for (key, value) in rows {
+            batch.put(key, value);
+        }
+        self.db.write_opt(batch, &self.write).expect("put");
     }
 
     fn get(&self, key: &[u8]) -> Option<usize> {
         let options = esker::ReadOptions::default();
-        let value = self.db.get_pinned(&options, &self.family, key).expect("get");
+        let value = self
+            .db
+            .get_pinned_cf_opt(&self.family, key, &options)
+            .expect("get");
         value.map(|value| value.len())
     }
 
     fn multi_get(&self, keys: &[[u8; KEY_SIZE]]) -> u64 {
         let options = esker::ReadOptions::default();
-        let values = self.db.multi_get_pinned(&options, &self.family, keys);
+        let values = self.db.multi_get_pinned_cf_opt(&self.family, keys, &options);
         let found = values.iter().filter(|value| {
             let value = value.as_ref().expect("multi_get");
             black_box(value.as_ref().map(|value| value.len())).is_some()
@@ -176,12 +187,12 @@ impl Engine for Esker {
 
     fn delete_range(&self, from: &[u8], to: &[u8]) {
         self.db
-            .delete_range(&self.write, &self.family, from, to)
+            .delete_range_cf_opt(&self.family, from, to, &self.write)
             .expect("delete range");
     }
 
     fn scan(&self, scan: Scan<'_>, most: u64) -> Walked {
-        let mut iterator = self.db.iter(&esker::ReadOptions::default());
+        let mut iterator = self.db.iter();
         match scan {
             Scan::Forward => iterator.seek_to_first(),
             Scan::Backward => iterator.seek_to_last(),
@@ -201,7 +212,7 @@ impl Engine for Esker {
     }
 
     fn flush(&self) {
-        self.db.flush(&esker::FlushOptions::default()).expect("flush");
+        self.db.flush().expect("flush");
     }
 
     fn compact(&self) {
@@ -210,7 +221,7 @@ impl Engine for Esker {
             ..Default::default()
         };
         self.db
-            .compact_range(&self.family, &options, None, None)
+            .compact_range_cf_opt(&self.family, None, None, &options)
             .expect("compact");
     }
 

@@ -9,7 +9,7 @@ use fjall::config::{BloomConstructionPolicy, CompressionPolicy, FilterPolicy, Fi
 use fjall::{CompressionType, Database, Guard, Keyspace, KeyspaceCreateOptions, PersistMode};
 
 use bench_worker::data::KEY_SIZE;
-use bench_worker::engine::{Engine, Kind, Scan, Settings, Walked};
+use bench_worker::engine::{Engine, Kind, Row, Scan, Settings, Walked};
 use bench_worker::worker;
 
 /// fjall with its defaults, except the common settings. Its cache holds blocks, and pins indexes and filters
@@ -52,6 +52,17 @@ impl Engine for Fjall {
         if self.sync {
             self.db.persist(PersistMode::SyncData).expect("sync");
         }
+    }
+
+    fn put_all(&self, rows: &[Row<'_>]) {
+        let mut batch = self.db.batch();
+        if self.sync {
+            batch = batch.durability(Some(PersistMode::SyncData));
+        }
+        for (key, value) in rows {
+            batch.insert(&self.keys, &key[..], *value);
+        }
+        batch.commit().expect("put");
     }
 
     fn get(&self, key: &[u8]) -> Option<usize> {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bench_worker::data::KEY_SIZE;
-use bench_worker::engine::{Engine, Kind, Scan, Settings, Walked};
+use bench_worker::engine::{Engine, Kind, Row, Scan, Settings, Walked};
 use bench_worker::transaction::{Control, Transactions};
 use bench_worker::worker;
 
@@ -34,6 +34,14 @@ impl RocksDb {
 
     fn put(&self, key: &[u8], value: &[u8]) {
         self.db.put_opt(key, value, &self.write).expect("put");
+    }
+
+    fn put_all(&self, rows: &[Row<'_>]) {
+        let mut batch = rocksdb::WriteBatch::default();
+        for (key, value) in rows {
+            batch.put(key, value);
+        }
+        self.db.write_opt(batch, &self.write).expect("put");
     }
 
     fn get(&self, key: &[u8]) -> Option<usize> {
@@ -262,6 +270,9 @@ macro_rules! engine {
             }
             fn put(&self, key: &[u8], value: &[u8]) {
                 self.0.put(key, value);
+            }
+            fn put_all(&self, rows: &[Row<'_>]) {
+                self.0.put_all(rows);
             }
             fn get(&self, key: &[u8]) -> Option<usize> {
                 self.0.get(key)

@@ -97,7 +97,7 @@ fn esker(data: &Data) -> Result<f64, String> {
             let value = Value::Bytes(&data.value);
             batch.put_blind(key, time, value).expect("put");
         }
-        db.write(&unlogged, batch.into_write_batch()).expect("write");
+        db.write_opt(batch.into_write_batch(), &unlogged).expect("write");
     }
     opened.compact();
     let now = data.kept() as i64;
@@ -110,11 +110,11 @@ fn esker(data: &Data) -> Result<f64, String> {
         bottommost_level_compaction: esker::BottommostLevelCompaction::Force,
         ..esker::CompactRangeOptions::default()
     };
-    db.compact_range(&family, &everything, None, None)
+    db.compact_range_cf_opt(&family, None, None, &everything)
         .map_err(|error| error.to_string())?;
     let micros = start.elapsed().as_secs_f64() * 1e6;
     let mut versions = 0;
-    let mut iterator = db.iter(&esker::ReadOptions::default());
+    let mut iterator = db.iter();
     iterator.seek_to_first();
     while iterator.valid() {
         // The store's own records have the empty user key.

@@ -171,7 +171,7 @@ impl Esker {
         }
         .expect("put");
         self.db
-            .write(&self.unlogged, batch.into_write_batch())
+            .write_opt(batch.into_write_batch(), &self.unlogged)
             .expect("write");
     }
 

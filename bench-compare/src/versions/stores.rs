@@ -75,10 +75,8 @@ impl Esker {
     /// Flushes, and compacts everything into one level.
     pub fn compact(&self) {
         let family = self.db.default_column_family();
-        self.db.flush(&esker::FlushOptions::default()).expect("flush");
-        self.db
-            .compact_range(&family, &esker::CompactRangeOptions::default(), None, None)
-            .expect("compact");
+        self.db.flush().expect("flush");
+        self.db.compact_range_cf(&family, None, None).expect("compact");
     }
 
     pub fn property(&self, name: &str) -> u64 {

@@ -262,10 +262,11 @@ impl Store for Esker {
     fn session(&self) {}
 
     fn write(&self, key: usize) {
-        let mut batch = self.store.begin(now() as i64);
-        // No other thread writes any more.
+        let key = key_of(key);
+        let mut batch = self.store.begin_keys(&[&key], now() as i64);
+        // No other thread writes the key any more.
         let time = Timestamp::from_nanos(self.times.next() as i64);
-        batch.put(&key_of(key), time, Value::Bytes(&VALUE)).expect("put");
+        batch.put(&key, time, Value::Bytes(&VALUE)).expect("put");
         batch.commit(&esker::WriteOptions::default()).expect("commit");
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use esker::{Db, FlushOptions, Options, WriteOptions};
+use esker::{Db, Options, WriteOptions};
 use mvcc::{BatchOptions, MvccComparator, MvccReadOptions, MvccStore, Span, Timestamp, Value};
 use rocksdb::{DB, IteratorMode, ReadOptions};
 use tempfile::TempDir;
@@ -50,7 +50,7 @@ fn read_by_rocksdb(db: &DB) -> Result<Vec<Row>, rocksdb::Error> {
 }
 
 fn read_by_esker(db: &Db) -> Vec<Row> {
-    let mut iter = db.iter(&esker::ReadOptions::default());
+    let mut iter = db.iter();
     let mut rows = Vec::new();
     iter.seek_to_first();
     while iter.valid() {
@@ -86,7 +86,7 @@ fn write(dir: &Path, rng: &mut TestRng, min_older: u64) -> Vec<Row> {
             assert!(report.unwrap().removed.versions > 0);
         }
         if second < 18 && second % 3 == 0 {
-            db.flush(&FlushOptions::default()).unwrap();
+            db.flush().unwrap();
         }
     }
     db.wait_for_compact().unwrap();

@@ -244,7 +244,7 @@ impl DB {
         let batch = batch.get().contents();
         call(this.py(), || {
             shared.check_open()?;
-            shared.write(&options, batch)
+            shared.write_opt(batch, &options)
         })
     }
 
@@ -260,7 +260,7 @@ impl DB {
         call(this.py(), || {
             shared.check_open()?;
             let families = shared.db().column_families();
-            shared.db().flush_cf(&options, &families)
+            shared.db().flush_cf_opt(&families, &options)
         })
     }
 

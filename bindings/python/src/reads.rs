@@ -29,7 +29,7 @@ impl Reader {
         let options = self.read_options(keywords)?;
         call(py, || {
             self.shared.check_open()?;
-            self.shared.db().get_pinned(&options, &self.family, key)
+            self.shared.db().get_pinned_cf_opt(&self.family, key, &options)
         })
     }
 
@@ -44,7 +44,7 @@ impl Reader {
         range.bound(py, self.family.comparator().is_bytewise(), &mut options)?;
         call(py, || {
             self.shared.check_open()?;
-            Ok(self.shared.db().iter_cf(&options, &self.family))
+            Ok(self.shared.db().iter_cf_opt(&self.family, &options))
         })
     }
 
@@ -138,7 +138,9 @@ impl Reader {
         let options = self.read_options(read_options)?;
         let found = call(py, || {
             self.shared.check_open()?;
-            self.shared.db().key_may_exist(&options, &self.family, &key)
+            self.shared
+                .db()
+                .key_may_exist_cf_opt(&self.family, &key, &options)
         })?;
         Ok(!matches!(found, KeyMayExist::No))
     }
@@ -357,7 +359,10 @@ impl Reader {
         let keys: Vec<Bytes<'_>> = keys.iter().map(|key| key.extract()).collect::<PyResult<_>>()?;
         call(py, || {
             self.shared.check_open()?;
-            let found = self.shared.db().multi_get_pinned(&options, &self.family, &keys);
+            let found = self
+                .shared
+                .db()
+                .multi_get_pinned_cf_opt(&self.family, &keys, &options);
             found.into_iter().collect()
         })
     }

@@ -118,57 +118,68 @@ impl Shared {
         self.db().close()
     }
 
-    pub fn put(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
-        match &self.engine {
-            Engine::Pessimistic(db) => db.put(options, family, key, value),
-            _ => self.db().put_opt(options, family, key, value),
-        }
-    }
-
-    pub fn delete(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8]) -> Result<()> {
-        match &self.engine {
-            Engine::Pessimistic(db) => db.delete(options, family, key),
-            _ => self.db().delete_opt(options, family, key),
-        }
-    }
-
-    pub fn single_delete(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8]) -> Result<()> {
-        match &self.engine {
-            Engine::Pessimistic(db) => db.single_delete(options, family, key),
-            _ => self.db().single_delete(options, family, key),
-        }
-    }
-
-    pub fn merge(
+    pub fn put_cf_opt(
         &self,
+        family: &ColumnFamily,
+        key: &[u8],
+        value: &[u8],
         options: &WriteOptions,
+    ) -> Result<()> {
+        match &self.engine {
+            Engine::Pessimistic(db) => db.put_cf_opt(family, key, value, options),
+            _ => self.db().put_cf_opt(family, key, value, options),
+        }
+    }
+
+    pub fn delete_cf_opt(&self, family: &ColumnFamily, key: &[u8], options: &WriteOptions) -> Result<()> {
+        match &self.engine {
+            Engine::Pessimistic(db) => db.delete_cf_opt(family, key, options),
+            _ => self.db().delete_cf_opt(family, key, options),
+        }
+    }
+
+    pub fn single_delete_cf_opt(
+        &self,
+        family: &ColumnFamily,
+        key: &[u8],
+        options: &WriteOptions,
+    ) -> Result<()> {
+        match &self.engine {
+            Engine::Pessimistic(db) => db.single_delete_cf_opt(family, key, options),
+            _ => self.db().single_delete_cf_opt(family, key, options),
+        }
+    }
+
+    pub fn merge_cf_opt(
+        &self,
         family: &ColumnFamily,
         key: &[u8],
         operand: &[u8],
+        options: &WriteOptions,
     ) -> Result<()> {
         match &self.engine {
-            Engine::Pessimistic(db) => db.merge(options, family, key, operand),
-            _ => self.db().merge(options, family, key, operand),
+            Engine::Pessimistic(db) => db.merge_cf_opt(family, key, operand, options),
+            _ => self.db().merge_cf_opt(family, key, operand, options),
         }
     }
 
-    pub fn delete_range(
+    pub fn delete_range_cf_opt(
         &self,
-        options: &WriteOptions,
         family: &ColumnFamily,
         begin: &[u8],
         end: &[u8],
+        options: &WriteOptions,
     ) -> Result<()> {
         match &self.engine {
-            Engine::Pessimistic(db) => db.delete_range(options, family, begin, end),
-            _ => self.db().delete_range(options, family, begin, end),
+            Engine::Pessimistic(db) => db.delete_range_cf_opt(family, begin, end, options),
+            _ => self.db().delete_range_cf_opt(family, begin, end, options),
         }
     }
 
-    pub fn write(&self, options: &WriteOptions, batch: WriteBatch) -> Result<()> {
+    pub fn write_opt(&self, batch: WriteBatch, options: &WriteOptions) -> Result<()> {
         match &self.engine {
-            Engine::Pessimistic(db) => db.write(options, batch),
-            _ => self.db().write(options, batch),
+            Engine::Pessimistic(db) => db.write_opt(batch, options),
+            _ => self.db().write_opt(batch, options),
         }
     }
 

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use esker::{ExternalSstFileInfo, Options};
+use esker::{Error, ExternalSstFileInfo, Options};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::arrow::{Values, batches_of};
 use crate::bytes::Bytes;
 use crate::call::call_with;
 use crate::operation::Keywords;
@@ -59,6 +60,38 @@ impl SstFileWriter {
 
     fn __setitem__(&self, py: Python<'_>, key: Bytes<'_>, value: Bytes<'_>) -> PyResult<()> {
         self.put(py, key, value)
+    }
+
+    /// Adds every row of a table, a record batch or a stream of Arrow, from the columns `key` and `value` of
+    /// bytes or text. The keys must ascend, and come after all previous keys. A null value adds a deletion; a
+    /// null key is an error. Returns the number of rows.
+    #[pyo3(signature = (data, *, key = "key", value = "value"))]
+    fn write_arrow(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        key: &str,
+        value: &str,
+    ) -> PyResult<usize> {
+        let batches = batches_of(data)?;
+        self.with(py, |writer| {
+            let mut rows = 0;
+            for batch in batches {
+                let batch = batch.map_err(|error| Error::invalid_argument(error.to_string()))?;
+                let (keys, values) = (Values::of(&batch, key)?, Values::of(&batch, value)?);
+                for row in 0..batch.num_rows() {
+                    let key = keys
+                        .get(row)
+                        .ok_or_else(|| Error::invalid_argument("a key is null"))?;
+                    match values.get(row) {
+                        Some(value) => writer.put(key, value)?,
+                        None => writer.delete(key)?,
+                    }
+                }
+                rows += batch.num_rows();
+            }
+            Ok(rows)
+        })
     }
 
     /// Adds a merge operand.

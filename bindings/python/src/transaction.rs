@@ -236,7 +236,7 @@ impl Transaction {
     ) -> PyResult<Option<PinnedValue>> {
         let options = read_options(None, keywords)?;
         self.with(py, family, |transaction, family| {
-            transaction.get(&options, family, key)
+            transaction.get_cf_opt(family, key, &options)
         })
     }
 
@@ -254,7 +254,7 @@ impl Transaction {
         };
         range.bound(py, bytewise, &mut options)?;
         self.with(py, family, |transaction, family| {
-            transaction.iter(&options, family)
+            transaction.iter_cf_opt(family, &options)
         })
     }
 }
@@ -291,7 +291,7 @@ impl Transaction {
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let options = self::read_options(None, read_options)?;
         let value = self.with(py, column_family, |transaction, family| {
-            transaction.get_for_update(&options, family, &key, exclusive, do_validate)
+            transaction.get_for_update_cf_opt(family, &key, exclusive, do_validate, &options)
         })?;
         Ok(value.map_or(default, |value| Some(PyBytes::new(py, &value).into_any())))
     }
@@ -318,7 +318,7 @@ impl Transaction {
         column_family: Family<'_, '_>,
     ) -> PyResult<()> {
         self.with(py, column_family, |transaction, family| {
-            transaction.put(family, &key, &value)
+            transaction.put_cf(family, &key, &value)
         })
     }
 
@@ -330,7 +330,7 @@ impl Transaction {
     #[pyo3(signature = (key, *, column_family = None))]
     fn delete(&self, py: Python<'_>, key: Bytes<'_>, column_family: Family<'_, '_>) -> PyResult<()> {
         self.with(py, column_family, |transaction, family| {
-            transaction.delete(family, &key)
+            transaction.delete_cf(family, &key)
         })
     }
 
@@ -342,7 +342,7 @@ impl Transaction {
     #[pyo3(signature = (key, *, column_family = None))]
     fn single_delete(&self, py: Python<'_>, key: Bytes<'_>, column_family: Family<'_, '_>) -> PyResult<()> {
         self.with(py, column_family, |transaction, family| {
-            transaction.single_delete(family, &key)
+            transaction.single_delete_cf(family, &key)
         })
     }
 
@@ -356,7 +356,7 @@ impl Transaction {
         column_family: Family<'_, '_>,
     ) -> PyResult<()> {
         self.with(py, column_family, |transaction, family| {
-            transaction.merge(family, &key, &operand)
+            transaction.merge_cf(family, &key, &operand)
         })
     }
 

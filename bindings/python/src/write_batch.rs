@@ -201,7 +201,7 @@ impl WriteBatch {
         call(py, || {
             let written = shared
                 .check_open()
-                .and_then(|()| shared.write(&options, batch.clone()));
+                .and_then(|()| shared.write_opt(batch.clone(), &options));
             written.inspect_err(|_| *self.batch.lock() = batch)
         })
     }

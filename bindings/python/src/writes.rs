@@ -3,7 +3,7 @@
 use arrow_array::RecordBatch;
 use esker::{
     BlobGarbageCollectionPolicy, BottommostLevelCompaction, CompactRangeOptions, Error, FlushOptions,
-    IngestExternalFileOptions,
+    IngestExternalFileArg, IngestExternalFileOptions, RangeOpt,
 };
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -33,7 +33,7 @@ impl ColumnFamily {
         let reader = this.as_super().get();
         call(this.py(), || {
             reader.shared.check_open()?;
-            reader.shared.put(&options, &reader.family, &key, &value)
+            reader.shared.put_cf_opt(&reader.family, &key, &value, &options)
         })
     }
 
@@ -52,7 +52,7 @@ impl ColumnFamily {
         let reader = this.as_super().get();
         call(this.py(), || {
             reader.shared.check_open()?;
-            reader.shared.delete(&options, &reader.family, &key)
+            reader.shared.delete_cf_opt(&reader.family, &key, &options)
         })
     }
 
@@ -73,7 +73,7 @@ impl ColumnFamily {
         let reader = this.as_super().get();
         call(this.py(), || {
             reader.shared.check_open()?;
-            reader.shared.single_delete(&options, &reader.family, &key)
+            reader.shared.single_delete_cf_opt(&reader.family, &key, &options)
         })
     }
 
@@ -89,7 +89,9 @@ impl ColumnFamily {
         let reader = this.as_super().get();
         call(this.py(), || {
             reader.shared.check_open()?;
-            reader.shared.merge(&options, &reader.family, &key, &operand)
+            reader
+                .shared
+                .merge_cf_opt(&reader.family, &key, &operand, &options)
         })
     }
 
@@ -107,7 +109,7 @@ impl ColumnFamily {
             reader.shared.check_open()?;
             reader
                 .shared
-                .delete_range(&options, &reader.family, &start, &stop)
+                .delete_range_cf_opt(&reader.family, &start, &stop, &options)
         })
     }
 
@@ -148,7 +150,7 @@ impl ColumnFamily {
         }
         call(py, || {
             reader.shared.check_open()?;
-            reader.shared.write(&options, batch)
+            reader.shared.write_opt(batch, &options)
         })
     }
 
@@ -173,7 +175,7 @@ impl ColumnFamily {
                 reader.shared.check_open()?;
                 reader
                     .shared
-                    .write(&options, batch_of(&batch, key, value, &reader.family)?)?;
+                    .write_opt(batch_of(&batch, key, value, &reader.family)?, &options)?;
                 rows += batch.num_rows();
             }
             Ok(rows)
@@ -204,7 +206,7 @@ impl ColumnFamily {
         call(this.py(), || {
             reader.shared.check_open()?;
             let families = std::slice::from_ref(&reader.family);
-            reader.shared.db().flush_cf(&options, families)
+            reader.shared.db().flush_cf_opt(families, &options)
         })
     }
 
@@ -221,24 +223,33 @@ impl ColumnFamily {
         call(this.py(), || {
             reader.shared.check_open()?;
             let db = reader.shared.db();
-            db.compact_range(&reader.family, &options, start.as_deref(), stop.as_deref())
+            db.compact_range_cf_opt(&reader.family, start.as_deref(), stop.as_deref(), &options)
         })
     }
 
-    /// Ingests files of `SstFileWriter`, in one step.
-    #[pyo3(signature = (paths, **ingest_options))]
+    /// Ingests files of `SstFileWriter`, in one step. Only writers of keys in the ranges of the files wait.
+    /// `atomic_replace_range` is a pair of a first key and an exclusive end, each of which may be `None`: the
+    /// files replace all rows of that range, with `snapshot_consistency=False`.
+    #[pyo3(signature = (paths, *, atomic_replace_range = None, **ingest_options))]
     fn ingest(
         this: &Bound<'_, Self>,
         paths: Vec<std::path::PathBuf>,
+        atomic_replace_range: Option<(Option<Bytes<'_>>, Option<Bytes<'_>>)>,
         ingest_options: Option<Keywords<'_, '_>>,
     ) -> PyResult<()> {
         let reader = this.as_super().get();
         let options = self::ingest_options(ingest_options)?;
+        let bound = |key: Option<Bytes<'_>>| key.map(|key| key.to_vec());
+        let arg = IngestExternalFileArg {
+            atomic_replace_range: atomic_replace_range.map(|(start, limit)| RangeOpt {
+                start: bound(start),
+                limit: bound(limit),
+            }),
+            ..IngestExternalFileArg::new(&reader.family, paths, options)
+        };
         call(this.py(), || {
             reader.shared.check_open()?;
-            let db = reader.shared.db();
-            db.ingest_external_file_cf(&reader.family, &paths, &options)
-                .map(drop)
+            reader.shared.db().ingest_external_files(&[arg]).map(drop)
         })
     }
 

@@ -293,8 +293,9 @@ def test_the_directory_is_free_after_the_block(path: Path) -> None:
         with pytest.raises(esker.NotSupported):
             db[b"k"] = b"w"
     esker.destroy(path)
-    with pytest.raises(esker.InvalidArgument):
+    with pytest.raises(esker.NoDatabase):
         esker.DB(path)
+    assert issubclass(esker.NoDatabase, esker.InvalidArgument)
 
 
 def test_errors_are_rocksdbs(path: Path) -> None:

@@ -15,7 +15,7 @@ use crate::{BackupId, BackupInfo, copy, names};
 pub struct BackupEngine {
     pub(crate) options: BackupEngineOptions,
     pub(crate) catalog: Catalog,
-    /// Held while it is open for writing.
+    /// The lock of the directory, held while the engine is open for writing.
     pub(crate) lock: Option<Box<dyn FileLock>>,
 }
 

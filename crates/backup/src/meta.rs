@@ -25,7 +25,7 @@ pub(crate) struct Meta {
     pub sequence_number: u64,
     pub app_metadata: Vec<u8>,
     pub files: Vec<MetaFile>,
-    /// Files it needs that are elsewhere.
+    /// Files that the backup needs and that are elsewhere.
     pub excluded: Vec<String>,
 }
 

@@ -12,11 +12,12 @@ use vfs::{FileSystem, PosixFs, RateLimiter};
 /// every kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ShareFilesNaming {
-    /// By CRC-32C and size. A table must be read entirely to find out whether the directory has it already.
+    /// A name has the file's CRC-32C and size. A table must be read entirely to find out whether the
+    /// directory has it already.
     LegacyCrc32cAndFileSize,
-    /// By the session that wrote the table.
+    /// A name has the id of the session that wrote the table.
     UseDbSessionId,
-    /// By session and size.
+    /// A name has the id of that session, and the size of the table.
     #[default]
     UseDbSessionIdAndFileSize,
 }

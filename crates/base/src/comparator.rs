@@ -10,6 +10,26 @@ use crate::user_code;
 
 /// An order that a user supplies. It must be total, and must never change for a database: MANIFEST and SSTs
 /// store its name.
+///
+/// ```
+/// # use esker_base::comparator as esker;
+/// use esker::Comparator;
+/// use std::cmp::Ordering;
+///
+/// struct ByLength;
+///
+/// impl Comparator for ByLength {
+///     fn name(&self) -> &str {
+///         "example.ByLength"
+///     }
+///
+///     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+///         a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+///     }
+/// }
+///
+/// assert!(ByLength.compare(b"z", b"aa").is_lt());
+/// ```
 pub trait Comparator: Send + Sync + 'static {
     /// The name that is stored with the data. A database that is opened with another name is refused.
     fn name(&self) -> &str;
@@ -64,6 +84,15 @@ pub trait Comparator: Send + Sync + 'static {
 }
 
 /// The order of a column family's user keys.
+///
+/// ```
+/// # use esker_base::comparator as esker;
+/// use esker::UserComparator;
+///
+/// let order = UserComparator::builtin("rocksdb.ReverseBytewiseComparator").unwrap();
+/// assert_eq!(order, UserComparator::ReverseBytewise);
+/// assert!(order.compare(b"b", b"a").is_lt());
+/// ```
 #[derive(Clone)]
 pub enum UserComparator {
     /// Unsigned bytes, a prefix first. The default.

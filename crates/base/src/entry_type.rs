@@ -3,6 +3,15 @@
 use crate::internal_key::Kind;
 
 /// The kind of an entry of a table, as collectors of table properties see it.
+///
+/// ```
+/// # use esker_base::entry_type as esker;
+/// use esker::EntryType;
+///
+/// let entries = [EntryType::Put, EntryType::Delete, EntryType::SingleDelete];
+/// let is_deletion = |entry: &EntryType| matches!(entry, EntryType::Delete | EntryType::SingleDelete);
+/// assert_eq!(entries.into_iter().filter(is_deletion).count(), 2);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryType {
     /// A value stored with its key.

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub use fastrand::Rng;
 
 /// A source of time.
+///
+/// See the example of [`ManualClock`].
 pub trait Clock: Send + Sync + Debug {
     /// The time since some fixed moment; never goes back. For durations.
     fn now(&self) -> Duration;
@@ -28,6 +30,8 @@ pub trait Clock: Send + Sync + Debug {
 }
 
 /// The clock of the machine.
+///
+/// See the example of [`ManualClock`].
 #[derive(Debug)]
 pub struct SystemClock {
     start: Instant,
@@ -88,6 +92,17 @@ impl Clock for SystemClock {
 }
 
 /// A clock that moves only when it is advanced.
+///
+/// ```
+/// # use esker_base::env as esker;
+/// use esker::{Clock, ManualClock, SystemClock};
+/// use std::time::Duration;
+///
+/// let clock = ManualClock::default();
+/// clock.advance(Duration::from_secs(60));
+/// assert_eq!(clock.unix_seconds(), 60);
+/// assert!(SystemClock::new().unix_seconds() > 60);
+/// ```
 #[derive(Debug, Default)]
 pub struct ManualClock {
     micros: AtomicU64,

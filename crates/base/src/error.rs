@@ -5,9 +5,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// `Result` with Esker's [`Error`].
+///
+/// See the example of [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// RocksDB's categories of errors.
+///
+/// ```
+/// # use esker_base as esker;
+/// use esker::{Error, ErrorKind};
+///
+/// fn may_try_again(error: &Error) -> bool {
+///     matches!(error.kind(), ErrorKind::Busy | ErrorKind::TryAgain | ErrorKind::TimedOut)
+/// }
+///
+/// assert!(may_try_again(&Error::new(ErrorKind::Busy, "locked")));
+/// assert!(ErrorKind::LockHeld.way_out().is_some());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -19,6 +33,10 @@ pub enum ErrorKind {
     NotSupported,
     /// The caller passed something that can never work.
     InvalidArgument,
+    /// No database is in the directory, and none may be created there.
+    NoDatabase,
+    /// The database was written in the order of another comparator than that of the options.
+    ComparatorMismatch,
     /// The operating system refused or failed.
     Io,
     /// A merge could not be resolved.
@@ -39,11 +57,16 @@ pub enum ErrorKind {
     TryAgain,
     /// The column family was dropped.
     ColumnFamilyDropped,
-    /// Another process, or this one, has the database open.
+    /// Another process, or this one, has the database open. The message has its process id, where known.
     LockHeld,
-    /// The disk, or the space allowed, is full.
+    /// The disk is full.
     NoSpace,
-    /// An earlier write or sync failed, and the database accepts no more writes until it is reopened.
+    /// The files of the databases have reached the space that their SST file manager allows.
+    SpaceLimit,
+    /// The SST file manager allows too little space for the compaction.
+    CompactionTooLarge,
+    /// An earlier write or sync failed, and the database accepts no more writes until it is reopened. The
+    /// [`source`](std::error::Error::source) is the failure itself, an [`Error`] with its own kind.
     ReadOnly,
     /// User code (a comparator, a merge operator, a listener) or the engine panicked where the panic would
     /// have left something half done. The message names the code and includes the panic's message.
@@ -57,7 +80,9 @@ impl ErrorKind {
             ErrorKind::NotFound => "NotFound",
             ErrorKind::Corruption => "Corruption",
             ErrorKind::NotSupported => "Not implemented",
-            ErrorKind::InvalidArgument => "Invalid argument",
+            ErrorKind::InvalidArgument | ErrorKind::NoDatabase | ErrorKind::ComparatorMismatch => {
+                "Invalid argument"
+            }
             ErrorKind::Io => "IO error",
             ErrorKind::MergeFailed => "Corruption: Merge operator failed",
             ErrorKind::Incomplete => "Result incomplete",
@@ -70,9 +95,38 @@ impl ErrorKind {
             ErrorKind::ColumnFamilyDropped => "Column family dropped",
             ErrorKind::LockHeld => "IO error: While lock file",
             ErrorKind::NoSpace => "IO error: No space left on device",
+            ErrorKind::SpaceLimit => "IO error: Space limit reached",
+            ErrorKind::CompactionTooLarge => "Compaction too large",
             ErrorKind::ReadOnly => "IO error: Database is read-only after a failed write",
             ErrorKind::Panicked => "Operation aborted: a thread panicked",
         }
+    }
+
+    /// The way out: the call, option or command that helps after an error of this kind; `None` where the
+    /// message alone says it.
+    pub fn way_out(self) -> Option<&'static str> {
+        Some(match self {
+            ErrorKind::NoDatabase => "check the path, or set create_if_missing",
+            ErrorKind::ComparatorMismatch => {
+                "set the comparator that wrote the database, which the message names"
+            }
+            ErrorKind::LockHeld => {
+                "close the database in that process, or open it here read-only or as a secondary"
+            }
+            ErrorKind::Corruption => {
+                "`esker verify DIR` lists the damage; restore a backup, or run `esker repair DIR`"
+            }
+            ErrorKind::MergeFailed => {
+                "set the merge_operator that wrote the operands, or overwrite the key by put"
+            }
+            ErrorKind::NoSpace => "free some space; the database resumes by itself, or at once by Db::resume",
+            ErrorKind::ReadOnly => {
+                "end the cause, then call Db::resume, or close the database and open it again"
+            }
+            ErrorKind::Busy | ErrorKind::TryAgain | ErrorKind::TimedOut => "the same call may succeed later",
+            ErrorKind::ShutdownInProgress => "open the database again",
+            _ => return None,
+        })
     }
 }
 
@@ -89,6 +143,17 @@ struct Inner {
 /// returned many times.
 ///
 /// Its text begins with RocksDB's words for the kind, then the message, then `file F, offset N` where known.
+/// The alternate form, `{:#}`, ends with the [way out](ErrorKind::way_out).
+///
+/// ```
+/// # use esker_base as esker;
+/// use esker::{Error, ErrorKind};
+///
+/// let error = Error::corruption("checksum mismatch").in_file("000012.sst".as_ref()).at(4096);
+/// assert_eq!(error.kind(), ErrorKind::Corruption);
+/// assert_eq!(error.offset(), Some(4096));
+/// assert_eq!(error.to_string(), "Corruption: checksum mismatch, file 000012.sst, offset 4096");
+/// ```
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
 
@@ -167,6 +232,22 @@ impl Error {
         self
     }
 
+    /// The error with which later writes are refused, after this one has made the database read-only. This
+    /// one is its source.
+    #[cold]
+    pub fn latched(&self) -> Error {
+        let mut error = self.clone().with_kind(ErrorKind::ReadOnly);
+        error.0.source = Some(Arc::new(self.clone()));
+        error
+    }
+
+    /// Adds the error that caused this one, unless a deeper layer already did.
+    #[cold]
+    pub fn caused_by(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
+        self.0.source.get_or_insert_with(|| Arc::new(source));
+        self
+    }
+
     /// The category of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
@@ -202,7 +283,10 @@ impl fmt::Display for Error {
         if let Some(offset) = self.0.offset {
             write!(f, ", offset {offset}")?;
         }
-        Ok(())
+        match self.0.kind.way_out().filter(|_| f.alternate()) {
+            Some(way_out) => write!(f, "; {way_out}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -231,6 +315,32 @@ mod tests {
             error.to_string(),
             "Corruption: bad block, file db/000007.sst, offset 4096"
         );
+    }
+
+    #[test]
+    fn the_alternate_form_ends_with_the_way_out() {
+        let error = Error::new(ErrorKind::NoDatabase, "does not exist");
+        assert_eq!(error.to_string(), "Invalid argument: does not exist");
+        assert_eq!(
+            format!("{error:#}"),
+            "Invalid argument: does not exist; check the path, or set create_if_missing"
+        );
+        let plain = Error::invalid_argument("no");
+        assert_eq!(format!("{plain:#}"), plain.to_string());
+    }
+
+    #[test]
+    fn a_latched_error_has_its_cause_as_source() {
+        use std::error::Error as _;
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let cause = Error::io("append to", Path::new("db/000004.log"), full);
+        let latched = cause.latched();
+        assert_eq!(latched.kind(), ErrorKind::ReadOnly);
+        assert_eq!(latched.message(), cause.message());
+        let source = latched.source().unwrap().downcast_ref::<Error>().unwrap();
+        assert_eq!(source.kind(), ErrorKind::NoSpace);
+        let system = source.source().unwrap().downcast_ref::<std::io::Error>().unwrap();
+        assert_eq!(system.kind(), std::io::ErrorKind::StorageFull);
     }
 
     #[test]

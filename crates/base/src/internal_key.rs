@@ -9,6 +9,17 @@ use crate::comparator::UserComparator;
 use crate::error::{Error, Result};
 
 /// A sequence number: every write gets the next one; a reader at `s` sees writes up to and including `s`.
+///
+/// ```
+/// # use esker_base as esker;
+/// use esker::SeqNo;
+///
+/// fn is_visible(written: SeqNo, snapshot: SeqNo) -> bool {
+///     written <= snapshot
+/// }
+///
+/// assert!(is_visible(7, 7) && !is_visible(8, 7));
+/// ```
 pub type SeqNo = u64;
 
 /// The highest sequence number: 56 bits.
@@ -18,6 +29,14 @@ pub const MAX_SEQNO: SeqNo = (1 << 56) - 1;
 pub const TRAILER_LEN: usize = 8;
 
 /// The effect of an entry on its key. The numbers are stored on disk.
+///
+/// ```
+/// # use esker_base as esker;
+/// use esker::Kind;
+///
+/// assert_eq!(Kind::from_byte(0x02), Some(Kind::Merge));
+/// assert!(Kind::SingleDeletion.is_tombstone());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Kind {

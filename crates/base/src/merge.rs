@@ -1,12 +1,37 @@
 //! Merge operators: how `Merge` operands and an older value become one value.
 
+mod aggregation;
 mod builtin;
 
 use crate::user_code;
 
+pub use aggregation::{
+    AGGREGATION_ERROR, Aggregation, Aggregator, aggregation_list, aggregation_operand, aggregation_parts,
+};
+
 pub use builtin::{BytesXor, Max, Put, SortList, StringAppend, UInt64Add, builtin, field_of, from_text};
 
 /// Combines operands. Must be deterministic: the engine calls it on reads and compactions, in any grouping.
+///
+/// ```
+/// # use esker_base::merge as esker;
+/// use esker::MergeOperator;
+///
+/// struct Longest;
+///
+/// impl MergeOperator for Longest {
+///     fn name(&self) -> &str {
+///         "example.Longest"
+///     }
+///
+///     fn full_merge(&self, _key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>> {
+///         let all = existing.into_iter().chain(operands.iter().copied());
+///         all.max_by_key(|value| value.len()).map(<[u8]>::to_vec)
+///     }
+/// }
+///
+/// assert_eq!(Longest.full_merge(b"key", Some(b"aa"), &[b"b", b"ccc"]), Some(b"ccc".to_vec()));
+/// ```
 pub trait MergeOperator: Send + Sync + 'static {
     /// The name that SST properties and the OPTIONS file store.
     fn name(&self) -> &str;

@@ -13,6 +13,8 @@ use std::time::Duration;
 use crate::env::{Stopwatch, thread_cpu};
 
 /// How much a thread counts. Each level includes those before it.
+///
+/// See the example of [`PerfContext`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum PerfLevel {
@@ -49,6 +51,18 @@ impl PerfLevel {
 macro_rules! perf_context {
     ($( $(#[$doc:meta])+ $field:ident; )+) => {
         /// The counts of a thread, under RocksDB's names. Times are in nanoseconds.
+        ///
+        /// ```
+        /// # use esker_base as esker;
+        /// use esker::perf::{self, PerfLevel};
+        ///
+        /// perf::set_level(PerfLevel::EnableCount);
+        /// perf::reset();
+        /// // Reads and writes of this thread.
+        /// let counts = perf::context();
+        /// assert_eq!(counts.block_read_count, 0);
+        /// perf::set_level(PerfLevel::Disable);
+        /// ```
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct PerfContext {
             $( $(#[$doc])+ pub $field: u64, )+

@@ -10,6 +10,27 @@ use crate::{UserComparator, user_code};
 /// which RocksDB demands of a `SliceTransform`, too. Otherwise reads that depend on prefixes
 /// (`prefix_same_as_start`,
 /// `auto_prefix_mode`) miss keys; other reads are still right.
+///
+/// ```
+/// # use esker_base::prefix as esker;
+/// use esker::PrefixExtractor;
+///
+/// /// The part of a key before its first colon.
+/// struct UpToColon;
+///
+/// impl PrefixExtractor for UpToColon {
+///     fn name(&self) -> &str {
+///         "example.UpToColon"
+///     }
+///
+///     fn prefix<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
+///         let colon = key.iter().position(|&byte| byte == b':')?;
+///         Some(&key[..colon])
+///     }
+/// }
+///
+/// assert_eq!(UpToColon.prefix(b"user:7"), Some(&b"user"[..]));
+/// ```
 pub trait PrefixExtractor: Send + Sync + 'static {
     /// The name that RocksDB writes, e.g. `rocksdb.FixedPrefix.3`.
     fn name(&self) -> &str;
@@ -84,6 +105,17 @@ pub fn builtin(name: &str) -> Option<Arc<dyn PrefixExtractor>> {
 }
 
 /// The prefix is the first `len` bytes; shorter keys have no prefix.
+///
+/// ```
+/// # mod esker {
+/// #     pub use esker_base::prefix as prefix_extractors;
+/// #     pub use esker_base::prefix::PrefixExtractor;
+/// # }
+/// use esker::PrefixExtractor;
+/// use esker::prefix_extractors::Fixed;
+///
+/// assert_eq!(Fixed::new(3).prefix(b"ab"), None);
+/// ```
 #[derive(Debug)]
 pub struct Fixed {
     name: String,
@@ -114,6 +146,17 @@ impl PrefixExtractor for Fixed {
 }
 
 /// The prefix is the first `cap` bytes, or the whole key if it is shorter.
+///
+/// ```
+/// # mod esker {
+/// #     pub use esker_base::prefix as prefix_extractors;
+/// #     pub use esker_base::prefix::PrefixExtractor;
+/// # }
+/// use esker::PrefixExtractor;
+/// use esker::prefix_extractors::Capped;
+///
+/// assert_eq!(Capped::new(3).prefix(b"ab"), Some(&b"ab"[..]));
+/// ```
 #[derive(Debug)]
 pub struct Capped {
     name: String,
@@ -147,6 +190,17 @@ impl PrefixExtractor for Capped {
 }
 
 /// The prefix is the whole key.
+///
+/// ```
+/// # mod esker {
+/// #     pub use esker_base::prefix as prefix_extractors;
+/// #     pub use esker_base::prefix::PrefixExtractor;
+/// # }
+/// use esker::PrefixExtractor;
+/// use esker::prefix_extractors::Noop;
+///
+/// assert_eq!(Noop.prefix(b"abcd"), Some(&b"abcd"[..]));
+/// ```
 #[derive(Debug)]
 pub struct Noop;
 

@@ -13,6 +13,16 @@ use crate::error::{Error, ErrorKind, Result};
 type Hook = Box<dyn Fn(&Progress) + Send + Sync>;
 
 /// The number of bytes to do, the number done, and the request to stop. Shared by reference or in an `Arc`.
+///
+/// ```
+/// # use esker_base as esker;
+/// use esker::{ErrorKind, Progress};
+///
+/// let progress = Progress::with_hook(|progress| println!("{} of {} bytes", progress.done(), progress.total()));
+/// // Passed to a call such as a repair or a checkpoint, which advances it. Another thread may stop that:
+/// progress.stop();
+/// assert_eq!(progress.check().unwrap_err().kind(), ErrorKind::Aborted);
+/// ```
 #[derive(Default)]
 pub struct Progress {
     total: AtomicU64,
@@ -64,7 +74,7 @@ impl Progress {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// True once it was asked to stop.
+    /// True once the work was asked to stop.
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }

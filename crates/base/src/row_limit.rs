@@ -7,6 +7,14 @@ use crate::internal_key::TRAILER_LEN;
 ///
 /// RocksDB accepts keys and values of up to 4 GiB, but cannot write the longest of them into a table. This
 /// limit suits every file format, compression and 32-bit length. It is checked before a row reaches the WAL.
+///
+/// ```
+/// # use esker_base as esker;
+/// use esker::RowLimit;
+///
+/// assert!(RowLimit::MAX.allows(b"key".len(), 1 << 30));
+/// assert!(RowLimit::at_most(20).check(b"key", &[0; 21]).is_err());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowLimit(usize);
 

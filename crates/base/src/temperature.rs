@@ -2,6 +2,14 @@
 
 /// How often a file is read, as far as its writer knows: for file systems with several kinds of storage. The
 /// numbers are stored on disk and are RocksDB's; unknown ones are kept.
+///
+/// ```
+/// # use esker_base as esker;
+/// use esker::Temperature;
+///
+/// assert_eq!(Temperature::COLD, Temperature(0x0c));
+/// assert_eq!(Temperature::default(), Temperature::UNKNOWN);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Temperature(pub u8);
 

@@ -17,6 +17,8 @@ const BLOB: u8 = 1;
 const BLOB_TTL: u8 = 2;
 
 /// The location of a value.
+///
+/// See the example of [`BlobIndex`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlobLocation {
     /// The number of the blob file. 0 means the table itself (blobs embedded by RocksDB 11.6's
@@ -32,6 +34,20 @@ pub struct BlobLocation {
 }
 
 /// A decoded blob index.
+///
+/// ```
+/// # mod esker {
+/// #     pub use codec::compression::CompressionType;
+/// #     pub use esker_blob::{BlobIndex, BlobLocation};
+/// # }
+/// use esker::{BlobIndex, BlobLocation, CompressionType};
+///
+/// let location = BlobLocation { file_number: 7, offset: 100, size: 4096, compression: CompressionType::None };
+/// let mut bytes = Vec::new();
+/// BlobIndex::Blob { location, expiration: None }.encode(&mut bytes);
+/// assert_eq!(BlobIndex::decode(&bytes)?, BlobIndex::Blob { location, expiration: None });
+/// # Ok::<(), base::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlobIndex<'a> {
     /// The index contains the value.

@@ -22,6 +22,26 @@ use crate::sync::{AtomicU64, Ordering};
 ///
 /// Values are shared, never copied. A [`Guard`] or [`Handle`] pins a value: it stays at its address,
 /// unchanged, until the last pin is gone.
+///
+/// ```
+/// # use esker_cache as esker;
+///
+/// use esker::{Cache, CacheOptions, CacheType, MetadataChargePolicy};
+/// use std::sync::Arc;
+///
+/// let options = CacheOptions {
+///     capacity: 64 << 20,
+///     cache_type: CacheType::HyperClock,
+///     metadata_charge_policy: MetadataChargePolicy::DontChargeCacheMetadata,
+///     ..Default::default()
+/// };
+/// // Of blocks: a `BlockCache`, which `BlockBasedOptions::block_cache` takes.
+/// let cache: Arc<Cache<String>> = Cache::new(options);
+/// assert_eq!((cache.usage(), cache.capacity()), (0, 64 << 20));
+/// for role in cache.usage_by_role(None) {
+///     println!("{}: {} entries, {} bytes", role.role.name(), role.entries, role.usage);
+/// }
+/// ```
 pub struct Cache<V> {
     /// Each shard has its own reference count for its handles: a count shared by all shards would move from
     /// core to core with every read.
@@ -361,7 +381,7 @@ impl<V> Cache<V> {
     /// Inserts a value with the role [`Misc`](EntryRole::Misc); see [`insert_as`](Self::insert_as).
     ///
     /// # Errors
-    /// As [`insert_as`](Self::insert_as).
+    /// The errors of [`insert_as`](Self::insert_as).
     pub fn insert(
         self: &Arc<Self>,
         key: CacheKey,
@@ -495,6 +515,11 @@ impl<V> Cache<V> {
     /// The number of entries in the table, including the placeholders of a secondary cache.
     pub fn occupancy(&self) -> usize {
         self.shards.iter().map(|shard| shard.occupancy()).sum()
+    }
+
+    /// The number of cells of the hash table, used or not: RocksDB's `GetTableAddressCount`.
+    pub fn table_address_count(&self) -> usize {
+        self.shards.iter().map(|shard| shard.table_address_count()).sum()
     }
 
     /// RocksDB's name of this kind of cache.

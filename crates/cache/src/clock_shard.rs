@@ -25,9 +25,9 @@ pub(crate) struct ClockShard<'a, V> {
 /// Why an entry is removed.
 #[derive(Clone, Copy)]
 enum Going {
-    /// To make room: the entry may go to the secondary cache.
+    /// Its room is needed: the entry may go to the secondary cache.
     Evicted,
-    /// By erase: the value is not needed any more.
+    /// A caller erased the entry: its value is not needed any more.
     Erased,
 }
 

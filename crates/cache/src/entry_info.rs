@@ -20,6 +20,8 @@ pub struct EntryInfo {
 }
 
 /// The entries of one role: their number and usage.
+///
+/// See the example of [`Cache`](crate::Cache).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoleUsage {
     /// The role.

@@ -189,6 +189,11 @@ impl Lru {
         self.len
     }
 
+    /// The number of buckets.
+    pub(crate) fn buckets(&self) -> usize {
+        self.buckets.len()
+    }
+
     fn bucket(&self, hash: u64) -> usize {
         hash as usize & (self.buckets.len() - 1)
     }

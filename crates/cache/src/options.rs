@@ -66,6 +66,8 @@ pub enum Priority {
 }
 
 /// Whether the memory the cache itself spends on an entry counts against its capacity.
+///
+/// See the example of [`Cache`](crate::Cache).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum MetadataChargePolicy {
     /// `kFullChargeCacheMetadata`: frame, list and table entry are added to the charge given at insertion.
@@ -76,6 +78,8 @@ pub enum MetadataChargePolicy {
 }
 
 /// The options of a cache. The names and defaults are those of RocksDB's `LRUCacheOptions`.
+///
+/// See the example of [`Cache`](crate::Cache).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CacheOptions {
     /// The kind of cache that [`Cache::new`](crate::Cache::new) makes. Default: LRU.
@@ -104,6 +108,8 @@ pub struct CacheOptions {
 
 /// The role of a cached value: RocksDB's `CacheEntryRole`. The cache treats all roles the same; its reports
 /// tell them apart.
+///
+/// See the example of [`Cache`](crate::Cache).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum EntryRole {
     /// A data block.
@@ -118,6 +124,8 @@ pub enum EntryRole {
     CompressionDictionary,
     /// A value of a blob file.
     BlobValue,
+    /// The memory of an open table, charged by an entry without contents.
+    BlockBasedTableReader,
     /// Anything else.
     #[default]
     Misc,
@@ -125,13 +133,14 @@ pub enum EntryRole {
 
 impl EntryRole {
     /// Every role, in the order of reports.
-    pub const ALL: [EntryRole; 7] = [
+    pub const ALL: [EntryRole; 8] = [
         EntryRole::DataBlock,
         EntryRole::FilterBlock,
         EntryRole::FilterMetaBlock,
         EntryRole::IndexBlock,
         EntryRole::CompressionDictionary,
         EntryRole::BlobValue,
+        EntryRole::BlockBasedTableReader,
         EntryRole::Misc,
     ];
 
@@ -144,12 +153,15 @@ impl EntryRole {
             EntryRole::IndexBlock => "IndexBlock",
             EntryRole::CompressionDictionary => "CompressionDictionary",
             EntryRole::BlobValue => "BlobValue",
+            EntryRole::BlockBasedTableReader => "BlockBasedTableReader",
             EntryRole::Misc => "Misc",
         }
     }
 }
 
 /// The algorithm of a cache: its order of eviction and its synchronisation.
+///
+/// See the example of [`Cache`](crate::Cache).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CacheType {
     /// `lru_cache`: evicts the least recently used entry first, in pools by priority. Lookups by key,

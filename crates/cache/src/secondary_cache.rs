@@ -26,6 +26,8 @@ pub trait Demote: Sized + 'static {
 
 /// When evicted entries are admitted to the secondary cache: RocksDB's `TieredAdmissionPolicy`. There is no
 /// `three_queue`, which is for a third tier.
+///
+/// See the example of [`TieredCacheOptions`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AdmissionPolicy {
     /// At the second eviction: the first one leaves a placeholder. RocksDB's `placeholder`, and its `auto`.
@@ -34,7 +36,7 @@ pub enum AdmissionPolicy {
     Placeholder,
     /// At the first eviction, if the entry was hit since its insertion: `allow_cache_hits`.
     AllowCacheHits,
-    /// At the first eviction: `allow_all`.
+    /// An entry is admitted at its first eviction: `allow_all`.
     AllowAll,
 }
 
@@ -53,6 +55,20 @@ impl AdmissionPolicy {
 /// The options of a secondary cache. Names and defaults are those of RocksDB's
 /// `CompressedSecondaryCacheOptions`. There is no `enable_custom_split_merge` (chunks that fit jemalloc's
 /// sizes).
+///
+/// ```
+/// # use esker_cache as esker;
+///
+/// use esker::{CompressedSecondaryCacheOptions, EntryRole};
+///
+/// let below = CompressedSecondaryCacheOptions {
+///     capacity: 256 << 20,
+///     do_not_compress_roles: vec![EntryRole::FilterBlock],
+///     ..Default::default()
+/// };
+/// // The cache over it: `BlockCache::with_secondary(CacheOptions::default(), below)`.
+/// assert_eq!(below.num_shard_bits, -1);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompressedSecondaryCacheOptions {
     /// The capacity in compressed bytes; with 0, nothing is admitted. Default: 32 MiB.
@@ -97,6 +113,21 @@ impl Default for CompressedSecondaryCacheOptions {
 }
 
 /// The options of a primary and a secondary cache that share one budget: RocksDB's `TieredCacheOptions`.
+///
+/// ```
+/// # use esker_cache as esker;
+///
+/// use esker::{AdmissionPolicy, TieredCacheOptions};
+///
+/// let tiers = TieredCacheOptions {
+///     total_capacity: 256 << 20,
+///     compressed_secondary_ratio: 0.3,
+///     adm_policy: AdmissionPolicy::AllowCacheHits,
+///     ..Default::default()
+/// };
+/// // Both caches: `BlockCache::tiered(CacheOptions::default(), tiers)`; `secondary_usage` of it has the rest.
+/// assert_eq!(tiers.comp_cache_opts, Default::default());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TieredCacheOptions {
     /// The budget of both caches together, in bytes. The capacities in the options of either are ignored.
@@ -190,6 +221,8 @@ impl SecondaryTally {
 }
 
 /// The contents of a secondary cache.
+///
+/// See the example of [`TieredCacheOptions`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecondaryUsage {
     /// The capacity, in bytes.

@@ -41,7 +41,7 @@ enum Body {
     Clock(Clock),
 }
 
-/// Makes one call on either body.
+/// Calls one method of the shard, of whichever kind it is.
 macro_rules! of_body {
     ($shard:expr, $body:ident => $call:expr) => {
         match &$shard.body.0 {
@@ -175,6 +175,14 @@ impl<V> Shard<V> {
         match &self.body.0 {
             Body::Lru { lru, .. } => lru.lock().len(),
             Body::Clock(clock) => clock.occupancy(),
+        }
+    }
+
+    /// The number of cells of the table.
+    pub(crate) fn table_address_count(&self) -> usize {
+        match &self.body.0 {
+            Body::Lru { lru, .. } => lru.lock().buckets(),
+            Body::Clock(clock) => clock.table().len(),
         }
     }
 

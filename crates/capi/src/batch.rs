@@ -1,5 +1,6 @@
 //! `rocksdb_writebatch_t`.
 
+use std::borrow::Cow;
 use std::ffi::{c_char, c_int, c_void};
 
 use esker::{ColumnFamily, Error, Operation, Result, WriteBatch};
@@ -12,32 +13,52 @@ use crate::ffi::*;
 #[derive(Clone, Default)]
 pub struct rocksdb_writebatch_t {
     pub batch: WriteBatch,
-    /// The reason why the bytes of `rocksdb_writebatch_create_from` are not a batch. The error is reported
-    /// when the batch is used.
+    /// The reason why the bytes of `rocksdb_writebatch_create_from` are not a batch, or why a row was
+    /// refused. The error is reported when the batch is used.
     invalid: Option<(Vec<u8>, Error)>,
+    /// True if rows of families with timestamps wait for theirs.
+    unstamped: bool,
 }
 
 impl rocksdb_writebatch_t {
     /// Wraps a batch.
     pub fn new(batch: WriteBatch) -> rocksdb_writebatch_t {
-        rocksdb_writebatch_t { batch, invalid: None }
+        rocksdb_writebatch_t {
+            batch,
+            invalid: None,
+            unstamped: false,
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        match &self.invalid {
+            Some((_, error)) => Err(error.clone()),
+            None if self.unstamped => Err(no_timestamps()),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns whether rows wait for their timestamps.
+    pub fn unstamped(&mut self) -> &mut bool {
+        &mut self.unstamped
     }
 
     /// Copies the batch.
     pub fn whole(&self) -> Result<WriteBatch> {
-        match &self.invalid {
-            Some((_, error)) => Err(error.clone()),
-            None => Ok(self.batch.clone()),
-        }
+        self.check()?;
+        Ok(self.batch.clone())
     }
 
     /// Returns the batch, for a write in place.
     pub fn in_place(&mut self) -> Result<&mut WriteBatch> {
-        match &self.invalid {
-            Some((_, error)) => Err(error.clone()),
-            None => Ok(&mut self.batch),
-        }
+        self.check()?;
+        Ok(&mut self.batch)
     }
+}
+
+/// Returns the error of a write whose rows wait for their timestamps.
+pub fn no_timestamps() -> Error {
+    Error::invalid_argument("write batch must have timestamp(s) set")
 }
 
 /// A family's handle as an argument; NULL is the default family.
@@ -52,7 +73,7 @@ pub unsafe fn family<'a>(handle: FamilyPtr) -> Option<&'a ColumnFamily> {
 }
 
 /// The destination of rows.
-pub trait Rows {
+pub trait Rows: Stamping {
     /// Sets a key.
     fn put(&mut self, family: Option<&ColumnFamily>, key: &[u8], value: &[u8]);
     /// Adds an operand.
@@ -67,40 +88,89 @@ pub trait Rows {
     fn log_data(&mut self, blob: &[u8]);
 }
 
+/// The keys of families with timestamps.
+pub trait Stamping {
+    /// Returns the key as the batch has it until its timestamp is set.
+    fn stamped<'a>(&mut self, family: &ColumnFamily, key: &'a [u8]) -> Cow<'a, [u8]>;
+}
+
+/// Returns the key, which ends with zeros in a family with timestamps until
+/// `rocksdb_writebatch_update_timestamps`; then `unstamped` is set.
+#[inline]
+fn with_room<'a>(family: &ColumnFamily, key: &'a [u8], unstamped: &mut bool) -> Cow<'a, [u8]> {
+    match family.comparator().timestamp_size() {
+        0 => Cow::Borrowed(key),
+        size => {
+            *unstamped = true;
+            Cow::Owned([key, &vec![0; size]].concat())
+        }
+    }
+}
+
+impl Stamping for rocksdb_writebatch_t {
+    #[inline]
+    fn stamped<'a>(&mut self, family: &ColumnFamily, key: &'a [u8]) -> Cow<'a, [u8]> {
+        with_room(family, key, &mut self.unstamped)
+    }
+}
+
+impl Stamping for rocksdb_writebatch_wi_t {
+    #[inline]
+    fn stamped<'a>(&mut self, family: &ColumnFamily, key: &'a [u8]) -> Cow<'a, [u8]> {
+        with_room(family, key, self.unstamped())
+    }
+}
+
 macro_rules! rows {
     ($object:ty, $($field:tt)+) => {
         impl Rows for $object {
             fn put(&mut self, family: Option<&ColumnFamily>, key: &[u8], value: &[u8]) {
                 match family {
-                    Some(family) => self.$($field)+.put_cf(family, key, value),
+                    Some(family) => {
+                        let key = self.stamped(family, key);
+                        self.$($field)+.put_cf(family, &key, value)
+                    }
                     None => self.$($field)+.put(key, value),
                 }
             }
 
             fn merge(&mut self, family: Option<&ColumnFamily>, key: &[u8], operand: &[u8]) {
                 match family {
-                    Some(family) => self.$($field)+.merge_cf(family, key, operand),
+                    Some(family) => {
+                        let key = self.stamped(family, key);
+                        self.$($field)+.merge_cf(family, &key, operand)
+                    }
                     None => self.$($field)+.merge(key, operand),
                 }
             }
 
             fn delete(&mut self, family: Option<&ColumnFamily>, key: &[u8]) {
                 match family {
-                    Some(family) => self.$($field)+.delete_cf(family, key),
+                    Some(family) => {
+                        let key = self.stamped(family, key);
+                        self.$($field)+.delete_cf(family, &key)
+                    }
                     None => self.$($field)+.delete(key),
                 }
             }
 
             fn single_delete(&mut self, family: Option<&ColumnFamily>, key: &[u8]) {
                 match family {
-                    Some(family) => self.$($field)+.single_delete_cf(family, key),
+                    Some(family) => match self.stamped(family, key) {
+                        Cow::Borrowed(key) => self.$($field)+.single_delete_cf(family, key),
+                        // As `rocksdb_singledelete_with_ts` writes it.
+                        Cow::Owned(key) => self.$($field)+.delete_cf(family, &key),
+                    }
                     None => self.$($field)+.single_delete(key),
                 }
             }
 
             fn delete_range(&mut self, family: Option<&ColumnFamily>, begin: &[u8], end: &[u8]) {
                 match family {
-                    Some(family) => self.$($field)+.delete_range_cf(family, begin, end),
+                    Some(family) => {
+                        let (begin, end) = (self.stamped(family, begin), self.stamped(family, end));
+                        self.$($field)+.delete_range_cf(family, &begin, &end)
+                    }
                     None => self.$($field)+.delete_range(begin, end),
                 }
             }
@@ -113,6 +183,36 @@ macro_rules! rows {
 }
 rows!(rocksdb_writebatch_t, batch);
 rows!(rocksdb_writebatch_wi_t, index_mut());
+
+/// A batch, which keeps the error of a row that it refused.
+pub trait Refusing {
+    /// Keeps the first error: the batch is not written.
+    fn refuse(&mut self, error: Error);
+}
+
+impl Refusing for rocksdb_writebatch_t {
+    fn refuse(&mut self, error: Error) {
+        self.invalid
+            .get_or_insert_with(|| (self.batch.data().to_vec(), error));
+    }
+}
+
+impl Refusing for rocksdb_writebatch_wi_t {
+    fn refuse(&mut self, error: Error) {
+        self.keep_refusal(&error);
+    }
+}
+
+/// Adds a row, whose buffers `add` looks at.
+#[inline]
+pub fn add<T: Refusing>(batch: &mut T, add: impl FnOnce(&mut T)) {
+    if let Err(error) = attempt(|| {
+        add(batch);
+        Ok(())
+    }) {
+        batch.refuse(error);
+    }
+}
 
 /// Joins the parts of a list: a `v` function passes one key or value in parts.
 ///
@@ -129,22 +229,22 @@ macro_rules! row_functions {
     };
     (@pair $object:ty, $name:ident, $row:ident) => {
         api!(fn $name(b: *mut $object, k: *const c_char, klen: usize, v: *const c_char, vlen: usize) {
-            (*b).$row(None, bytes(k, klen), bytes(v, vlen));
+            add(&mut *b, |b| b.$row(None, bytes(k, klen), bytes(v, vlen)));
         });
     };
     (@pair_cf $object:ty, $name:ident, $row:ident) => {
         api!(fn $name(b: *mut $object, cf: FamilyPtr, k: *const c_char, klen: usize, v: *const c_char, vlen: usize) {
-            (*b).$row(family(cf), bytes(k, klen), bytes(v, vlen));
+            add(&mut *b, |b| b.$row(family(cf), bytes(k, klen), bytes(v, vlen)));
         });
     };
     (@key $object:ty, $name:ident, $row:ident) => {
         api!(fn $name(b: *mut $object, k: *const c_char, klen: usize) {
-            (*b).$row(None, bytes(k, klen));
+            add(&mut *b, |b| b.$row(None, bytes(k, klen)));
         });
     };
     (@key_cf $object:ty, $name:ident, $row:ident) => {
         api!(fn $name(b: *mut $object, cf: FamilyPtr, k: *const c_char, klen: usize) {
-            (*b).$row(family(cf), bytes(k, klen));
+            add(&mut *b, |b| b.$row(family(cf), bytes(k, klen)));
         });
     };
     (@parts $object:ty, $name:ident, $row:ident) => {
@@ -153,7 +253,7 @@ macro_rules! row_functions {
             n: c_int, k: *const *const c_char, klen: *const usize,
             m: c_int, v: *const *const c_char, vlen: *const usize,
         ) {
-            (*b).$row(None, &joined(n, k, klen), &joined(m, v, vlen));
+            add(&mut *b, |b| b.$row(None, &joined(n, k, klen), &joined(m, v, vlen)));
         });
     };
     (@parts_cf $object:ty, $name:ident, $row:ident) => {
@@ -162,22 +262,22 @@ macro_rules! row_functions {
             n: c_int, k: *const *const c_char, klen: *const usize,
             m: c_int, v: *const *const c_char, vlen: *const usize,
         ) {
-            (*b).$row(family(cf), &joined(n, k, klen), &joined(m, v, vlen));
+            add(&mut *b, |b| b.$row(family(cf), &joined(n, k, klen), &joined(m, v, vlen)));
         });
     };
     (@blob $object:ty, $name:ident) => {
         api!(fn $name(b: *mut $object, blob: *const c_char, length: usize) {
-            (*b).log_data(bytes(blob, length));
+            add(&mut *b, |b| b.log_data(bytes(blob, length)));
         });
     };
     (@key_parts $object:ty, $name:ident) => {
         api!(fn $name(b: *mut $object, n: c_int, k: *const *const c_char, klen: *const usize) {
-            (*b).delete(None, &joined(n, k, klen));
+            add(&mut *b, |b| b.delete(None, &joined(n, k, klen)));
         });
     };
     (@key_parts_cf $object:ty, $name:ident) => {
         api!(fn $name(b: *mut $object, cf: FamilyPtr, n: c_int, k: *const *const c_char, klen: *const usize) {
-            (*b).delete(family(cf), &joined(n, k, klen));
+            add(&mut *b, |b| b.delete(family(cf), &joined(n, k, klen)));
         });
     };
     (@range_parts $object:ty, $name:ident) => {
@@ -186,7 +286,7 @@ macro_rules! row_functions {
             n: c_int, from: *const *const c_char, from_len: *const usize,
             to: *const *const c_char, to_len: *const usize,
         ) {
-            (*b).delete_range(None, &joined(n, from, from_len), &joined(n, to, to_len));
+            add(&mut *b, |b| b.delete_range(None, &joined(n, from, from_len), &joined(n, to, to_len)));
         });
     };
     (@range_parts_cf $object:ty, $name:ident) => {
@@ -195,7 +295,7 @@ macro_rules! row_functions {
             n: c_int, from: *const *const c_char, from_len: *const usize,
             to: *const *const c_char, to_len: *const usize,
         ) {
-            (*b).delete_range(family(cf), &joined(n, from, from_len), &joined(n, to, to_len));
+            add(&mut *b, |b| b.delete_range(family(cf), &joined(n, from, from_len), &joined(n, to, to_len)));
         });
     };
 }
@@ -273,6 +373,7 @@ api!(
             Err(error) => rocksdb_writebatch_t {
                 batch: WriteBatch::new(),
                 invalid: Some((rep.to_vec(), error)),
+                unstamped: false,
             },
         })
     }
@@ -282,6 +383,7 @@ api!(
     fn rocksdb_writebatch_clear(b: *mut rocksdb_writebatch_t) {
         (*b).batch.clear();
         (*b).invalid = None;
+        (*b).unstamped = false;
     }
 );
 
@@ -336,8 +438,10 @@ api!(
         vlen: usize,
     ) {
         if let Some(family) = family(cf) {
-            (*b).batch
-                .put_at(family, bytes(k, klen), bytes(ts, tslen), bytes(v, vlen));
+            add(&mut *b, |b| {
+                b.batch
+                    .put_at(family, bytes(k, klen), bytes(ts, tslen), bytes(v, vlen));
+            });
         }
     }
 );
@@ -352,7 +456,9 @@ api!(
         tslen: usize,
     ) {
         if let Some(family) = family(cf) {
-            (*b).batch.delete_at(family, bytes(k, klen), bytes(ts, tslen));
+            add(&mut *b, |b| {
+                b.batch.delete_at(family, bytes(k, klen), bytes(ts, tslen))
+            });
         }
     }
 );

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use esker::{BatchValue, Error, ErrorKind, PinnedValue, Result, WriteBatchWithIndex};
 
-use crate::batch::{FamilyPtr, Visitor, family};
+use crate::batch::{FamilyPtr, Visitor, family, no_timestamps};
 use crate::comparator::rocksdb_comparator_t;
 use crate::db::rocksdb_t;
 use crate::ffi::*;
@@ -19,13 +19,22 @@ pub struct rocksdb_writebatch_wi_t {
     index: *mut WriteBatchWithIndex,
     /// True if the batch is the caller's; otherwise it is the transaction's.
     owned: bool,
+    /// True if a row was refused: the batch is not written.
+    refused: bool,
+    /// True if rows of families with timestamps wait for theirs.
+    unstamped: bool,
 }
 
 impl rocksdb_writebatch_wi_t {
     /// Returns an object for the batch of a transaction, which outlives the object. `rocksdb_free` releases
     /// the object.
     pub fn lent(index: &mut WriteBatchWithIndex) -> *mut rocksdb_writebatch_wi_t {
-        malloced(rocksdb_writebatch_wi_t { index, owned: false })
+        malloced(rocksdb_writebatch_wi_t {
+            index,
+            owned: false,
+            refused: false,
+            unstamped: false,
+        })
     }
 
     /// Returns the batch.
@@ -33,6 +42,28 @@ impl rocksdb_writebatch_wi_t {
         // SAFETY: the batch is the object's own until the object is destroyed, or the transaction's, which
         // exists while the caller uses the object.
         unsafe { &*self.index }
+    }
+
+    /// Reports the error of a row that was refused, and keeps the batch from being written.
+    pub fn keep_refusal(&mut self, error: &Error) {
+        complain(&format!("rocksdb_writebatch_wi_t: {}", error_text(error)));
+        self.refused = true;
+    }
+
+    /// Returns the batch, for a write.
+    pub fn whole(&mut self) -> Result<&mut WriteBatchWithIndex> {
+        if self.refused {
+            return Err(Error::invalid_argument("a row of the batch was refused"));
+        }
+        match self.unstamped {
+            true => Err(no_timestamps()),
+            false => Ok(self.index_mut()),
+        }
+    }
+
+    /// Returns whether rows wait for their timestamps.
+    pub fn unstamped(&mut self) -> &mut bool {
+        &mut self.unstamped
     }
 
     /// Returns the batch, for additions.
@@ -46,6 +77,8 @@ fn owned(index: WriteBatchWithIndex) -> *mut rocksdb_writebatch_wi_t {
     malloced(rocksdb_writebatch_wi_t {
         index: boxed(index),
         owned: true,
+        refused: false,
+        unstamped: false,
     })
 }
 
@@ -89,6 +122,8 @@ api!(
 api!(
     fn rocksdb_writebatch_wi_clear(b: *mut rocksdb_writebatch_wi_t) {
         (*b).index_mut().clear();
+        (*b).refused = false;
+        (*b).unstamped = false;
     }
 );
 
@@ -140,7 +175,7 @@ unsafe fn get_from_batch(
     b: *mut rocksdb_writebatch_wi_t,
     options: *const rocksdb_options_t,
     cf: FamilyPtr,
-    key: &[u8],
+    key: Buffer,
     length: *mut usize,
     errptr: *mut *mut c_char,
 ) -> *mut c_char {
@@ -151,7 +186,7 @@ unsafe fn get_from_batch(
             .and_then(|options| options.merge_operator.clone());
         match (*b)
             .index()
-            .get_from_batch(family(cf), key, operator.as_deref())?
+            .get_from_batch(family(cf), key.bytes(), operator.as_deref())?
         {
             BatchValue::Value(value) => Ok(copied(&value, length)),
             BatchValue::Deleted | BatchValue::Absent => Ok(std::ptr::null_mut()),
@@ -172,7 +207,7 @@ api!(
         length: *mut usize,
         errptr: *mut *mut c_char,
     ) -> *mut c_char {
-        get_from_batch(b, options, std::ptr::null_mut(), bytes(k, klen), length, errptr)
+        get_from_batch(b, options, std::ptr::null_mut(), Buffer(k, klen), length, errptr)
     }
 );
 
@@ -186,7 +221,7 @@ api!(
         length: *mut usize,
         errptr: *mut *mut c_char,
     ) -> *mut c_char {
-        get_from_batch(b, options, cf, bytes(k, klen), length, errptr)
+        get_from_batch(b, options, cf, Buffer(k, klen), length, errptr)
     }
 );
 
@@ -195,12 +230,13 @@ unsafe fn get_over(
     db: *mut rocksdb_t,
     options: *const rocksdb_readoptions_t,
     cf: FamilyPtr,
-    key: &[u8],
+    key: Buffer,
 ) -> Result<Option<PinnedValue>> {
     let db = &*db;
+    db.check_no_ttl("a read over a batch")?;
     let family = family(cf).unwrap_or(&db.default);
     (*b).index()
-        .get_from_batch_and_db(&db.db, &rocksdb_readoptions_t::of(options), family, key)
+        .get_from_batch_and_db(&db.db, &rocksdb_readoptions_t::of(options), family, key.bytes())
 }
 
 unsafe fn copied_over(
@@ -208,7 +244,7 @@ unsafe fn copied_over(
     db: *mut rocksdb_t,
     options: *const rocksdb_readoptions_t,
     cf: FamilyPtr,
-    key: &[u8],
+    key: Buffer,
     length: *mut usize,
     errptr: *mut *mut c_char,
 ) -> *mut c_char {
@@ -224,7 +260,7 @@ unsafe fn pinned_over(
     db: *mut rocksdb_t,
     options: *const rocksdb_readoptions_t,
     cf: FamilyPtr,
-    key: &[u8],
+    key: Buffer,
     errptr: *mut *mut c_char,
 ) -> *mut rocksdb_pinnableslice_t {
     fallible(errptr, || {
@@ -250,7 +286,7 @@ api!(
             db,
             options,
             std::ptr::null_mut(),
-            bytes(k, klen),
+            Buffer(k, klen),
             length,
             errptr,
         )
@@ -268,7 +304,7 @@ api!(
         length: *mut usize,
         errptr: *mut *mut c_char,
     ) -> *mut c_char {
-        copied_over(b, db, options, cf, bytes(k, klen), length, errptr)
+        copied_over(b, db, options, cf, Buffer(k, klen), length, errptr)
     }
 );
 
@@ -281,7 +317,7 @@ api!(
         klen: usize,
         errptr: *mut *mut c_char,
     ) -> *mut rocksdb_pinnableslice_t {
-        pinned_over(b, db, options, std::ptr::null_mut(), bytes(k, klen), errptr)
+        pinned_over(b, db, options, std::ptr::null_mut(), Buffer(k, klen), errptr)
     }
 );
 
@@ -295,7 +331,7 @@ api!(
         klen: usize,
         errptr: *mut *mut c_char,
     ) -> *mut rocksdb_pinnableslice_t {
-        pinned_over(b, db, options, cf, bytes(k, klen), errptr)
+        pinned_over(b, db, options, cf, Buffer(k, klen), errptr)
     }
 );
 

@@ -152,6 +152,12 @@ api!(
     }
 );
 
+api!(
+    fn rocksdb_cache_get_table_address_count(cache: *const rocksdb_cache_t) -> usize {
+        (*cache).cache.table_address_count()
+    }
+);
+
 /// `rocksdb_write_buffer_manager_t`.
 pub struct rocksdb_write_buffer_manager_t(pub Arc<WriteBufferManager>, bool);
 

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int};
 
 use esker::ColumnFamily;
 
-use crate::db::rocksdb_t;
+use crate::db::{Kind, rocksdb_t};
 use crate::ffi::*;
 use crate::options::rocksdb_options_t;
 
@@ -25,7 +25,7 @@ api!(
     ) -> *mut rocksdb_column_family_handle_t {
         fallible(errptr, || {
             let options = (*options).family()?;
-            Ok(handle((*db).db.create_column_family(&string(name), &options)?))
+            Ok(handle((*db).create_family(&string(name), &options)?))
         })
     }
 );
@@ -46,7 +46,15 @@ api!(
             let names: Vec<String> = names.map(|name| string(*name)).collect();
             let families: Vec<_> = names.iter().map(|name| (&**name, &options)).collect();
             let before = (*db).db.column_families();
-            let created = (*db).db.create_column_families(&families);
+            let created = match (*db).kind {
+                Kind::Plain | Kind::Validation(_) => (*db).db.create_column_families(&families),
+                Kind::Ttl(_) | Kind::Locks(_) => {
+                    let create = |(name, options): &(&str, &esker::ColumnFamilyOptions)| {
+                        (*db).create_family(name, options)
+                    };
+                    families.iter().map(create).collect()
+                }
+            };
             // The families before one that cannot be created exist, and their handles belong to the caller.
             let there = match &created {
                 Ok(created) => created.clone(),
@@ -82,7 +90,7 @@ api!(
         family: *mut rocksdb_column_family_handle_t,
         errptr: *mut *mut c_char,
     ) {
-        fallible(errptr, || (*db).db.drop_column_family(&(*family).0))
+        fallible(errptr, || (*db).drop_family(&(*family).0))
     }
 );
 

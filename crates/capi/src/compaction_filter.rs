@@ -117,7 +117,8 @@ impl CompactionFilter for Applied {
             );
             match (removes, changed) {
                 (0, 0) => Decision::Keep,
-                (0, _) => Decision::ChangeValue(bytes(new_value, new_length).to_vec()),
+                (0, _) => returned(new_value, new_length)
+                    .map_or(Decision::Keep, |value| Decision::ChangeValue(value.to_vec())),
                 _ => Decision::Remove,
             }
         }

@@ -12,6 +12,7 @@ use crate::comparator::rocksdb_comparator_t;
 use crate::env::{rocksdb_env_t, rocksdb_logger_t};
 use crate::ffi::*;
 use crate::generated::objects::rocksdb_cuckoo_table_options_t;
+use crate::kept_options::rocksdb_table_properties_collector_factory_t;
 use crate::listener::{rocksdb_eventlistener_t, rocksdb_options_add_eventlistener};
 use crate::merge_operator::rocksdb_mergeoperator_t;
 use crate::options::*;
@@ -108,3 +109,11 @@ setters! {
     fn rocksdb_compaction_service_options_override_set_sst_partitioner_factory(rocksdb_sst_partitioner_factory_t)
         => rocksdb_options_set_sst_partitioner_factory;
 }
+
+api!(
+    fn rocksdb_compaction_service_options_override_add_table_properties_collector_factory(
+        _options: *mut rocksdb_compaction_service_options_override_t,
+        _factory: *mut rocksdb_table_properties_collector_factory_t,
+    ) {
+    }
+);

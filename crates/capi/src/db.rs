@@ -4,16 +4,25 @@ use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
-use esker::{ColumnFamily, Db, Error, Options, Result};
+use esker::{
+    ColumnFamily, ColumnFamilyOptions, Db, DbWithTtl, Error, FamilyTtl, Operation, Options, PinnedValue,
+    ReadOptions, Result, WriteBatch, WriteBatchWithIndex, WriteOptions,
+};
+
+use txn::{OptimisticTransactionDB, TransactionDB};
 
 use crate::column_family::{handle, rocksdb_column_family_handle_t};
 use crate::ffi::*;
 use crate::listener::CallbackListener;
 use crate::options::rocksdb_options_t;
+use crate::process::OfProcess;
 
-/// `rocksdb_t`.
+/// `rocksdb_t`, `rocksdb_transactiondb_t` and `rocksdb_optimistictransactiondb_t`: RocksDB's databases are of
+/// one class, and programs pass one in the place of another.
 pub struct rocksdb_t {
-    pub db: Db,
+    pub db: OfProcess<Db>,
+    /// The way of writes.
+    pub kind: Kind,
     /// The family of functions without `_cf`.
     pub default: ColumnFamily,
     /// True if `inplace_update_support` was set: snapshots are empty.
@@ -24,12 +33,25 @@ pub struct rocksdb_t {
     listeners: Vec<Arc<CallbackListener>>,
 }
 
+/// The functions that opened a database decide what its writes pass.
+pub enum Kind {
+    /// Nothing: also the base database of one with transactions.
+    Plain,
+    /// Times to live.
+    Ttl(OfProcess<DbWithTtl>),
+    /// The locks of transactions.
+    Locks(OfProcess<TransactionDB>),
+    /// Nothing; transactions are validated at their commits.
+    Validation(OfProcess<OptimisticTransactionDB>),
+}
+
 impl rocksdb_t {
     /// Creates the caller's object for an open database.
     pub fn opened(db: Db, options: &rocksdb_options_t) -> *mut rocksdb_t {
         let pointer = boxed(rocksdb_t {
             default: db.default_column_family(),
-            db,
+            db: OfProcess::new(db),
+            kind: Kind::Plain,
             inplace_update: options.fields.inplace_update_support != 0,
             manual_pauses: AtomicI64::new(0),
             listeners: options.listeners.clone(),
@@ -41,10 +63,12 @@ impl rocksdb_t {
         pointer
     }
 
-    /// Creates another object for the same database, which is not notified of its end.
+    /// Creates an object for the base of this database with transactions, which is not notified of its end.
+    /// Writes to it take no locks.
     pub fn another(&self) -> *mut rocksdb_t {
         boxed(rocksdb_t {
-            db: self.db.clone(),
+            db: OfProcess::new((*self.db).clone()),
+            kind: Kind::Plain,
             default: self.default.clone(),
             inplace_update: self.inplace_update,
             manual_pauses: AtomicI64::new(0),
@@ -77,8 +101,7 @@ impl rocksdb_t {
         families: &Families,
         change: impl FnOnce(&mut Options),
     ) -> Result<*mut rocksdb_t> {
-        let (mut whole, list) =
-            with_families(options, families.count, families.names, families.family_options)?;
+        let (mut whole, list) = with_families(options, families)?;
         change(&mut whole);
         let dir = path(name);
         check_all_named(&whole, &dir, &list)?;
@@ -86,6 +109,165 @@ impl rocksdb_t {
         give_handles(&db, &list, families.handles)?;
         Ok(rocksdb_t::opened(db, &*options))
     }
+}
+
+/// The number of bytes that the time of its write takes at the end of a value.
+const SUFFIX: usize = 4;
+
+/// Defines writes of one row that pass through the locks of transactions, and those that also pass through
+/// times to live.
+macro_rules! writes {
+    ($($(#[$meta:meta])+ $name:ident ($($arg:ident),*) $(through $ttl:ident)?;)+) => { $(
+        $(#[$meta])+
+        #[inline]
+        pub fn $name(&self, family: &ColumnFamily, $($arg: &[u8],)* options: &WriteOptions) -> Result<()> {
+            match &self.kind {
+                Kind::Plain | Kind::Validation(_) => self.db.$name(family, $($arg,)* options),
+                Kind::Locks(db) => db.$name(family, $($arg,)* options),
+                Kind::Ttl(db) => (writes!(@base db $($ttl)?)).$name(family, $($arg,)* options),
+            }
+        }
+    )+ };
+    (@base $db:ident ttl) => {
+        $db
+    };
+    (@base $db:ident) => {
+        $db.db()
+    };
+}
+
+impl rocksdb_t {
+    /// The database's times to live, if it has any.
+    #[inline]
+    pub fn ttl(&self) -> Option<&DbWithTtl> {
+        match &self.kind {
+            Kind::Ttl(ttl) => Some(ttl),
+            _ => None,
+        }
+    }
+
+    /// The number of bytes at the end of each value that are not the caller's.
+    #[inline]
+    pub fn suffix(&self) -> usize {
+        match self.kind {
+            Kind::Ttl(_) => SUFFIX,
+            _ => 0,
+        }
+    }
+
+    /// `NotSupported` in a database with times to live, for a function that would show whole values.
+    #[inline]
+    pub fn check_no_ttl(&self, name: &str) -> Result<()> {
+        match self.kind {
+            Kind::Ttl(_) => Err(Error::not_supported(format!(
+                "{name} in a database with a time to live"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// `NotSupported` for a write with a timestamp in a database whose writes pass through something else.
+    pub fn check_stamped(&self) -> Result<()> {
+        match self.kind {
+            Kind::Locks(_) => Err(Error::not_supported(
+                "Write operation with user timestamp must go through the transaction API instead of \
+                 TransactionDB.",
+            )),
+            _ => self.check_no_ttl("a timestamp"),
+        }
+    }
+
+    writes! {
+        /// Sets a key.
+        put_cf_opt(key, value) through ttl;
+        /// Adds an operand.
+        merge_cf_opt(key, value) through ttl;
+        /// Deletes a key.
+        delete_cf_opt(key);
+        /// Deletes a key that was put once.
+        single_delete_cf_opt(key);
+    }
+
+    /// Deletes a range of keys.
+    pub fn delete_range_cf_opt(
+        &self,
+        family: &ColumnFamily,
+        begin: &[u8],
+        end: &[u8],
+        options: &WriteOptions,
+    ) -> Result<()> {
+        match &self.kind {
+            Kind::Locks(db) => db.delete_range_cf_opt(family, begin, end, options),
+            Kind::Validation(_) => Err(no_range_deletion()),
+            _ => self.db.delete_range_cf_opt(family, begin, end, options),
+        }
+    }
+
+    /// Returns the value of a key.
+    #[inline]
+    pub fn get_pinned_cf_opt(
+        &self,
+        family: &ColumnFamily,
+        key: &[u8],
+        options: &ReadOptions,
+    ) -> Result<Option<PinnedValue>> {
+        match &self.kind {
+            Kind::Ttl(db) => db.get_pinned_cf_opt(family, key, options),
+            _ => self.db.get_pinned_cf_opt(family, key, options),
+        }
+    }
+
+    /// Writes a batch.
+    #[inline]
+    pub fn write_in_place(&self, batch: &mut WriteBatch, options: &WriteOptions) -> Result<()> {
+        match &self.kind {
+            Kind::Plain => {}
+            Kind::Ttl(db) => return db.write_opt(batch, options),
+            Kind::Locks(db) => return db.write_opt(batch.clone(), options),
+            Kind::Validation(_) => check_no_range_deletion(batch)?,
+        }
+        self.db.write_in_place(batch, options).map(drop)
+    }
+
+    /// Writes the rows of an index.
+    pub fn write_index(&self, options: &WriteOptions, batch: &mut WriteBatchWithIndex) -> Result<()> {
+        match &self.kind {
+            Kind::Plain => {}
+            Kind::Ttl(db) => return db.write_opt(batch.write_batch(), options),
+            Kind::Locks(db) => return db.write_opt(batch.write_batch().clone(), options),
+            Kind::Validation(_) => check_no_range_deletion(batch.write_batch())?,
+        }
+        batch.write_to(&self.db, options).map(drop)
+    }
+
+    /// Creates a family, whose rows do not expire if the database has times to live.
+    pub fn create_family(&self, name: &str, options: &ColumnFamilyOptions) -> Result<ColumnFamily> {
+        match &self.kind {
+            Kind::Ttl(db) => db.create_column_family(name, options, FamilyTtl::RocksDb(0)),
+            Kind::Locks(db) => db.create_column_family(name, options),
+            _ => self.db.create_column_family(name, options),
+        }
+    }
+
+    /// Drops a family, with the locks on its keys.
+    pub fn drop_family(&self, family: &ColumnFamily) -> Result<()> {
+        match &self.kind {
+            Kind::Locks(db) => db.drop_column_family(family),
+            _ => self.db.drop_column_family(family),
+        }
+    }
+}
+
+fn no_range_deletion() -> Error {
+    Error::not_supported("DeleteRange is not supported in OptimisticTransactionDB")
+}
+
+fn check_no_range_deletion(batch: &WriteBatch) -> Result<()> {
+    let deletes_range = |operation: Operation<'_>| matches!(operation, Operation::DeleteRange { .. });
+    if batch.operations().flatten().any(deletes_range) {
+        return Err(no_range_deletion());
+    }
+    Ok(())
 }
 
 /// The families of an open, as C passes them.
@@ -96,20 +278,36 @@ pub struct Families {
     pub handles: *mut *mut rocksdb_column_family_handle_t,
 }
 
+impl Families {
+    /// Gathers the arguments of a call, in their order.
+    pub fn new(
+        count: c_int,
+        names: *const *const c_char,
+        family_options: *const *const rocksdb_options_t,
+        handles: *mut *mut rocksdb_column_family_handle_t,
+    ) -> Families {
+        Families {
+            count,
+            names,
+            family_options,
+            handles,
+        }
+    }
+}
+
 /// Returns the options of a database, and of its families by name.
 ///
 /// # Safety
 /// The arrays have `count` elements.
-unsafe fn with_families(
+pub unsafe fn with_families(
     options: *const rocksdb_options_t,
-    count: c_int,
-    names: *const *const c_char,
-    family_options: *const *const rocksdb_options_t,
+    families: &Families,
 ) -> Result<(Options, Vec<String>)> {
     let mut whole = (*options).database()?;
-    let count = count.max(0) as usize;
+    let count = families.count.max(0) as usize;
     let mut list = Vec::with_capacity(count);
-    for (name, options) in array(names, count).iter().zip(array(family_options, count)) {
+    let names = array(families.names, count).iter();
+    for (name, options) in names.zip(array(families.family_options, count)) {
         let name = string(*name);
         whole.column_families.insert(name.clone(), (**options).family()?);
         list.push(name);
@@ -119,7 +317,7 @@ unsafe fn with_families(
 
 /// Returns an error unless `names` has every family of the database: RocksDB requires it for an open with
 /// writes.
-fn check_all_named(options: &Options, path: &std::path::Path, names: &[String]) -> Result<()> {
+pub fn check_all_named(options: &Options, path: &std::path::Path, names: &[String]) -> Result<()> {
     if !names.iter().any(|name| name == "default") {
         return Err(Error::invalid_argument("Default column family not specified"));
     }
@@ -145,7 +343,7 @@ fn check_all_named(options: &Options, path: &std::path::Path, names: &[String]) 
 ///
 /// # Safety
 /// `handles` has room for all families.
-unsafe fn give_handles(
+pub unsafe fn give_handles(
     db: &Db,
     names: &[String],
     handles: *mut *mut rocksdb_column_family_handle_t,
@@ -219,12 +417,7 @@ api!(
         handles: *mut *mut rocksdb_column_family_handle_t,
         errptr: *mut *mut c_char,
     ) -> *mut rocksdb_t {
-        let families = Families {
-            count,
-            names,
-            family_options,
-            handles,
-        };
+        let families = Families::new(count, names, family_options, handles);
         fallible(errptr, || {
             rocksdb_t::open_families(options, name, &families, |_| {})
         })
@@ -242,8 +435,9 @@ api!(
         _error_if_wal_exists: u8,
         errptr: *mut *mut c_char,
     ) -> *mut rocksdb_t {
+        let families = Families::new(count, names, family_options, handles);
         fallible(errptr, || {
-            let (whole, list) = with_families(options, count, names, family_options)?;
+            let (whole, list) = with_families(options, &families)?;
             let db = Db::open_read_only(&whole, path(name))?;
             give_handles(&db, &list, handles)?;
             Ok(rocksdb_t::opened(db, &*options))
@@ -262,8 +456,9 @@ api!(
         handles: *mut *mut rocksdb_column_family_handle_t,
         errptr: *mut *mut c_char,
     ) -> *mut rocksdb_t {
+        let families = Families::new(count, names, family_options, handles);
         fallible(errptr, || {
-            let (whole, list) = with_families(options, count, names, family_options)?;
+            let (whole, list) = with_families(options, &families)?;
             let db = Db::open_as_secondary(&whole, path(name), path(secondary))?;
             give_handles(&db, &list, handles)?;
             Ok(rocksdb_t::opened(db, &*options))
@@ -276,6 +471,10 @@ api!(
         let Some(db) = taken(db) else {
             return;
         };
+        if !db.db.is_own() {
+            // The database goes on in the process that opened it.
+            return std::mem::forget(db);
+        }
         // The caller's remaining iterators and snapshots see a closed database from here on.
         if let Err(error) = db.db.close() {
             complain(&format!("rocksdb_close: {}", error_text(&error)));

@@ -6,6 +6,7 @@
 //! that may be read there. Out-parameters may be written. NULL is allowed where RocksDB's function allows it.
 //! A violation of this contract is undefined behaviour, as in RocksDB.
 
+use std::any::Any;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,6 +14,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use esker::{Error, ErrorKind, Result};
 
 use crate::checked;
+use crate::process::{OF_PARENT, OfParent};
 
 /// Declares an exported function. If its body panics, a line is written to standard error, and the function
 /// returns zero.
@@ -57,10 +59,39 @@ impl<T> Zero for *const T {
 /// Runs the body of the exported function `name`.
 #[inline]
 pub fn guard<R: Zero>(name: &str, body: impl FnOnce() -> R) -> R {
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
-        complain(&format!("{name} panicked"));
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
+        match refused(&*payload) {
+            Some(error) => complain(&format!("{name}: {}", error_text(&error))),
+            None => complain(&format!("{name} panicked")),
+        }
         R::zero()
     })
+}
+
+/// The payload that unwinds to the border: a length that no buffer can have.
+struct ImpossibleLength(usize);
+
+/// Leaves the exported function: its error says that no buffer has `length` bytes or elements.
+#[cold]
+fn refuse_length(length: usize) -> ! {
+    std::panic::resume_unwind(Box::new(ImpossibleLength(length)))
+}
+
+/// Returns the error of a refused length, or of an object of another process; `None` for a panic.
+fn refused(payload: &(dyn Any + Send)) -> Option<Error> {
+    if payload.is::<OfParent>() {
+        return Some(Error::new(ErrorKind::Io, OF_PARENT));
+    }
+    let ImpossibleLength(length) = payload.downcast_ref()?;
+    Some(Error::invalid_argument(format!(
+        "no buffer has a length of {length}"
+    )))
+}
+
+/// Returns the error of an unwinding: a refused length, or a panic.
+#[cold]
+fn unwound(payload: &(dyn Any + Send)) -> Error {
+    refused(payload).unwrap_or_else(|| Error::corruption("internal error: a panic"))
 }
 
 /// Writes a line to standard error, for failures that have no error.
@@ -76,17 +107,16 @@ pub fn complain(what: &str) {
 /// `errptr` is NULL or points to NULL or a pointer from malloc.
 #[inline]
 pub unsafe fn fallible<R: Zero>(errptr: *mut *mut c_char, body: impl FnOnce() -> Result<R>) -> R {
-    match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(value)) => value,
-        Ok(Err(error)) => {
-            set_error(errptr, &error);
-            R::zero()
-        }
-        Err(_) => {
-            set_error(errptr, &Error::corruption("internal error: a panic"));
-            R::zero()
-        }
-    }
+    attempt(body).unwrap_or_else(|error| {
+        set_error(errptr, &error);
+        R::zero()
+    })
+}
+
+/// Runs a body, and returns the error of its unwinding as its own.
+#[inline]
+pub fn attempt<R>(body: impl FnOnce() -> Result<R>) -> Result<R> {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(unwound(&*payload)))
 }
 
 /// Stores the text of `error` in `errptr`, and frees the text that is there.
@@ -146,26 +176,62 @@ pub unsafe fn absent_error<R: Zero>(name: &str, errptr: *mut *mut c_char) -> R {
     fallible(errptr, || Err(Error::not_supported(name)))
 }
 
-/// Returns the bytes of a buffer. Empty for NULL, or for a length that no buffer can have.
+/// Returns the bytes of a buffer. Empty for NULL. A length that no buffer can have is refused: the exported
+/// function returns zero, and its error says so.
 ///
 /// # Safety
 /// `length` bytes may be read at `data`, for as long as the caller keeps the result.
 #[inline]
 pub unsafe fn bytes<'a>(data: *const c_char, length: usize) -> &'a [u8] {
-    if data.is_null() || length > isize::MAX as usize {
+    if data.is_null() {
         return &[];
+    }
+    if length > isize::MAX as usize {
+        refuse_length(length);
     }
     std::slice::from_raw_parts(data.cast(), length)
 }
 
-/// Returns the elements of a C array. Empty for NULL.
+/// Returns the bytes that a callback returned. Empty for NULL; `None` for a length that no buffer can have,
+/// which is reported on standard error.
+///
+/// # Safety
+/// `length` bytes may be read at `data`, for as long as the caller keeps the result.
+pub unsafe fn returned<'a>(data: *const c_char, length: usize) -> Option<&'a [u8]> {
+    if !data.is_null() && length > isize::MAX as usize {
+        complain(&format!("a callback returned a buffer with a length of {length}"));
+        return None;
+    }
+    Some(bytes(data, length))
+}
+
+/// A buffer as C passes it: it is looked at where an error can be returned.
+#[derive(Clone, Copy)]
+pub struct Buffer(pub *const c_char, pub usize);
+
+impl Buffer {
+    /// Returns the bytes.
+    ///
+    /// # Safety
+    /// The rules of [`bytes`].
+    #[inline]
+    pub unsafe fn bytes<'a>(self) -> &'a [u8] {
+        bytes(self.0, self.1)
+    }
+}
+
+/// Returns the elements of a C array. Empty for NULL. A length that no array can have is refused, as by
+/// [`bytes`].
 ///
 /// # Safety
 /// `length` elements may be read at `data`, for as long as the caller keeps the result.
 #[inline]
 pub unsafe fn array<'a, T>(data: *const T, length: usize) -> &'a [T] {
-    if data.is_null() || length > isize::MAX as usize / size_of::<T>().max(1) {
+    if data.is_null() {
         return &[];
+    }
+    if length > isize::MAX as usize / size_of::<T>().max(1) {
+        refuse_length(length);
     }
     std::slice::from_raw_parts(data, length)
 }

@@ -2,21 +2,30 @@
 
 use std::ffi::c_char;
 
-use esker::{ColumnFamily, Db, DbIterator, Error, ReadOptions, Result, WriteBatchWithIndex};
+use esker::{
+    ColumnFamily, Db, DbIterator, Error, ReadOptions, Result, VersionsIterator, WriteBatchWithIndex,
+};
 use txn::Transaction;
 
 use crate::batch::{FamilyPtr, family};
 use crate::db::rocksdb_t;
 use crate::ffi::*;
+use crate::process::OfProcess;
 use crate::read_options::rocksdb_readoptions_t;
+use crate::versions::Versions;
 
 /// `rocksdb_iterator_t`.
 pub struct rocksdb_iterator_t {
     iter: DbIterator,
-    db: Db,
+    /// Replaces the iterator with `iter_start_ts`.
+    versions: Option<Box<Versions>>,
+    db: OfProcess<Db>,
     family: ColumnFamily,
     options: ReadOptions,
-    /// The error that prevented the creation of the iterator: it is invalid, and this is its status.
+    /// The number of bytes at the end of each value that are not the caller's.
+    suffix: usize,
+    /// The error that prevented the creation of the iterator, or an impossible length in a seek: it is
+    /// invalid, and this is its status.
     error: Option<Error>,
 }
 
@@ -47,11 +56,71 @@ impl rocksdb_iterator_t {
     /// Creates an iterator over a family of a database.
     pub fn new(db: &Db, family: &ColumnFamily, options: ReadOptions) -> rocksdb_iterator_t {
         rocksdb_iterator_t {
-            iter: db.iter_cf(&options, family),
-            db: db.clone(),
+            iter: db.iter_cf_opt(family, &options),
+            versions: None,
+            db: OfProcess::new(db.clone()),
             family: family.clone(),
             options,
+            suffix: 0,
             error: None,
+        }
+    }
+
+    /// Creates an iterator over a family, whose values are the caller's part.
+    pub fn of(db: &rocksdb_t, family: &ColumnFamily, options: ReadOptions) -> rocksdb_iterator_t {
+        let of_versions = options.iter_start_ts.is_some();
+        let mut iter = rocksdb_iterator_t {
+            suffix: db.suffix(),
+            ..rocksdb_iterator_t::new(&db.db, family, options)
+        };
+        if of_versions {
+            let versions = db
+                .check_no_ttl("iter_start_ts")
+                .and_then(|()| db.db.iter_versions(&iter.options, family));
+            match versions {
+                Ok(versions) => iter.versions = Some(Box::new(Versions::new(versions))),
+                Err(error) => iter.error = Some(error),
+            }
+        }
+        iter
+    }
+
+    fn key(&self) -> &[u8] {
+        match &self.versions {
+            None => self.iter.key(),
+            Some(versions) => versions.key(),
+        }
+    }
+
+    /// The caller's part of the value.
+    fn value(&self) -> &[u8] {
+        if let Some(versions) = &self.versions {
+            return versions.value();
+        }
+        let value = self.iter.value();
+        &value[..value.len().saturating_sub(self.suffix)]
+    }
+
+    fn timestamp(&self) -> &[u8] {
+        match &self.versions {
+            None => self.iter.timestamp(),
+            Some(versions) => versions.timestamp(),
+        }
+    }
+
+    fn refresh(&mut self) -> Result<()> {
+        match &self.versions {
+            None => self.iter.refresh(None),
+            Some(versions) => versions.refresh(),
+        }
+    }
+
+    /// Moves the iterator.
+    #[inline]
+    fn go(&mut self, rows: impl FnOnce(&mut DbIterator), versions: impl FnOnce(&mut VersionsIterator)) {
+        match &mut self.versions {
+            None => rows(&mut self.iter),
+            Some(own) => own.moved(versions),
         }
     }
 
@@ -66,16 +135,23 @@ impl rocksdb_iterator_t {
         let family = family.unwrap_or(&self.family).clone();
         let mut merged = self.options.clone();
         if let Some(options) = options {
-            let given = options.options();
-            merged.iterate_lower_bound = given.iterate_lower_bound.or(merged.iterate_lower_bound);
-            merged.iterate_upper_bound = given.iterate_upper_bound.or(merged.iterate_upper_bound);
+            merged.iterate_lower_bound = options.lower_bound.clone().or(merged.iterate_lower_bound);
+            merged.iterate_upper_bound = options.upper_bound.clone().or(merged.iterate_upper_bound);
         }
-        match batch.iter_with_base(&self.db, &merged, &family) {
+        let merging = match self.suffix {
+            0 => batch.iter_with_base(&self.db, &merged, &family),
+            _ => Err(Error::not_supported(
+                "a read over a batch in a database with a time to live",
+            )),
+        };
+        match merging {
             Ok(iter) => rocksdb_iterator_t {
                 iter,
+                versions: None,
                 db: self.db,
                 family,
                 options: merged,
+                suffix: 0,
                 error: None,
             },
             Err(error) => rocksdb_iterator_t {
@@ -92,12 +168,14 @@ impl rocksdb_iterator_t {
         family: &ColumnFamily,
         options: ReadOptions,
     ) -> rocksdb_iterator_t {
-        match txn.iter(&options, family) {
+        match txn.iter_cf_opt(family, &options) {
             Ok(iter) => rocksdb_iterator_t {
                 iter,
-                db: db.clone(),
+                versions: None,
+                db: OfProcess::new(db.clone()),
                 family: family.clone(),
                 options,
+                suffix: 0,
                 error: None,
             },
             Err(error) => rocksdb_iterator_t {
@@ -107,15 +185,87 @@ impl rocksdb_iterator_t {
         }
     }
 
+    /// Moves the iterator to its first row. With `prefix_same_as_start` it then ends with the prefix of the
+    /// lower bound, or of that row.
+    fn seek_to_first(&mut self) {
+        self.go(DbIterator::seek_to_first, VersionsIterator::seek_to_first);
+        if self.options.prefix_same_as_start && self.versions.is_none() {
+            let start = self.options.iterate_lower_bound.clone();
+            if let Some(start) = start.or_else(|| self.here()) {
+                self.iter.seek(&start);
+            }
+        }
+    }
+
+    /// Moves the iterator to its last row. With `prefix_same_as_start` it then ends with the prefix of that
+    /// row.
+    fn seek_to_last(&mut self) {
+        self.go(DbIterator::seek_to_last, VersionsIterator::seek_to_last);
+        if self.options.prefix_same_as_start
+            && let Some(last) = self.here()
+        {
+            self.iter.seek_for_prev(&last);
+        }
+    }
+
+    /// Moves the iterator to the next row, which may have been written since if it is tailing.
+    #[inline]
+    fn next(&mut self) {
+        if self.options.tailing && !self.seek_again() {
+            return;
+        }
+        self.go(DbIterator::next, VersionsIterator::next);
+    }
+
+    /// Seeks the current row, because the engine sees later writes at a seek. False if the row is gone: the
+    /// iterator is at its successor.
+    #[cold]
+    fn seek_again(&mut self) -> bool {
+        let Some(key) = self.here() else {
+            return true;
+        };
+        self.iter.seek(&key);
+        !self.iter.valid() || self.iter.key() == key
+    }
+
+    /// The key of the current row; `None` without one, and in an iterator over versions.
+    fn here(&self) -> Option<Vec<u8>> {
+        let is_at_row = self.versions.is_none() && self.iter.valid();
+        is_at_row.then(|| self.iter.key().to_vec())
+    }
+
+    /// Moves the iterator to a key.
+    ///
+    /// # Safety
+    /// The rules of [`bytes`].
+    unsafe fn seek(
+        &mut self,
+        key: Buffer,
+        rows: impl FnOnce(&mut DbIterator, &[u8]),
+        versions: impl FnOnce(&mut VersionsIterator, &[u8]),
+    ) {
+        match attempt(|| Ok(key.bytes())) {
+            Ok(key) => self.go(|iter| rows(iter, key), |iter| versions(iter, key)),
+            Err(error) => self.error = Some(error),
+        }
+    }
+
     fn status(&self) -> Result<()> {
         match &self.error {
             Some(error) => Err(error.clone()),
-            None => self.iter.status(),
+            None => match &self.versions {
+                None => self.iter.status(),
+                Some(versions) => versions.status(),
+            },
         }
     }
 
     fn valid(&self) -> bool {
-        self.error.is_none() && self.iter.valid()
+        self.error.is_none()
+            && match &self.versions {
+                None => self.iter.valid(),
+                Some(versions) => versions.valid(),
+            }
     }
 }
 
@@ -125,8 +275,8 @@ api!(
         options: *const rocksdb_readoptions_t,
     ) -> *mut rocksdb_iterator_t {
         let db = &*db;
-        boxed(rocksdb_iterator_t::new(
-            &db.db,
+        boxed(rocksdb_iterator_t::of(
+            db,
             &db.default,
             rocksdb_readoptions_t::of(options),
         ))
@@ -140,8 +290,8 @@ api!(
         cf: FamilyPtr,
     ) -> *mut rocksdb_iterator_t {
         let db = &*db;
-        boxed(rocksdb_iterator_t::new(
-            &db.db,
+        boxed(rocksdb_iterator_t::of(
+            db,
             family(cf).unwrap_or(&db.default),
             rocksdb_readoptions_t::of(options),
         ))
@@ -166,7 +316,7 @@ api!(
             }
             for (at, cf) in array(families, count).iter().enumerate() {
                 let family = family(*cf).unwrap_or(&db.default);
-                *iterators.add(at) = boxed(rocksdb_iterator_t::new(&db.db, family, options.clone()));
+                *iterators.add(at) = boxed(rocksdb_iterator_t::of(db, family, options.clone()));
             }
             Ok(())
         })
@@ -175,7 +325,10 @@ api!(
 
 api!(
     fn rocksdb_iter_destroy(iter: *mut rocksdb_iterator_t) {
-        free_box(iter)
+        match iter.as_ref() {
+            Some(object) if !object.db.is_own() => std::mem::forget(taken(iter)),
+            _ => free_box(iter),
+        }
     }
 );
 
@@ -187,32 +340,36 @@ api!(
 
 api!(
     fn rocksdb_iter_seek_to_first(iter: *mut rocksdb_iterator_t) {
-        (*iter).iter.seek_to_first();
+        (*iter).seek_to_first();
     }
 );
 
 api!(
     fn rocksdb_iter_seek_to_last(iter: *mut rocksdb_iterator_t) {
-        (*iter).iter.seek_to_last();
+        (*iter).seek_to_last();
     }
 );
 
 api!(
     fn rocksdb_iter_seek(iter: *mut rocksdb_iterator_t, k: *const c_char, klen: usize) {
-        (*iter).iter.seek(bytes(k, klen));
+        (*iter).seek(Buffer(k, klen), DbIterator::seek, VersionsIterator::seek);
     }
 );
 
 api!(
     fn rocksdb_iter_seek_for_prev(iter: *mut rocksdb_iterator_t, k: *const c_char, klen: usize) {
-        (*iter).iter.seek_for_prev(bytes(k, klen));
+        (*iter).seek(
+            Buffer(k, klen),
+            DbIterator::seek_for_prev,
+            VersionsIterator::seek_for_prev,
+        );
     }
 );
 
 api!(
     fn rocksdb_iter_next(iter: *mut rocksdb_iterator_t) {
         if (*iter).valid() {
-            (*iter).iter.next();
+            (*iter).next();
         }
     }
 );
@@ -220,7 +377,7 @@ api!(
 api!(
     fn rocksdb_iter_prev(iter: *mut rocksdb_iterator_t) {
         if (*iter).valid() {
-            (*iter).iter.prev();
+            (*iter).go(DbIterator::prev, VersionsIterator::prev);
         }
     }
 );
@@ -230,7 +387,7 @@ api!(
         if !(*iter).valid() {
             return nothing(length).cast_const();
         }
-        borrowed((*iter).iter.key(), length)
+        borrowed((*iter).key(), length)
     }
 );
 
@@ -239,7 +396,7 @@ api!(
         if !(*iter).valid() {
             return nothing(length).cast_const();
         }
-        borrowed((*iter).iter.value(), length)
+        borrowed((*iter).value(), length)
     }
 );
 
@@ -248,14 +405,14 @@ api!(
         if !(*iter).valid() {
             return nothing(length).cast_const();
         }
-        borrowed((*iter).iter.timestamp(), length)
+        borrowed((*iter).timestamp(), length)
     }
 );
 
 api!(
     fn rocksdb_iter_key_slice(iter: *const rocksdb_iterator_t) -> rocksdb_slice_t {
         if (*iter).valid() {
-            slice((*iter).iter.key())
+            slice((*iter).key())
         } else {
             rocksdb_slice_t::zero()
         }
@@ -265,7 +422,7 @@ api!(
 api!(
     fn rocksdb_iter_value_slice(iter: *const rocksdb_iterator_t) -> rocksdb_slice_t {
         if (*iter).valid() {
-            slice((*iter).iter.value())
+            slice((*iter).value())
         } else {
             rocksdb_slice_t::zero()
         }
@@ -275,7 +432,7 @@ api!(
 api!(
     fn rocksdb_iter_timestamp_slice(iter: *const rocksdb_iterator_t) -> rocksdb_slice_t {
         if (*iter).valid() {
-            slice((*iter).iter.timestamp())
+            slice((*iter).timestamp())
         } else {
             rocksdb_slice_t::zero()
         }
@@ -291,6 +448,6 @@ api!(
 api!(
     fn rocksdb_iter_refresh(iter: *const rocksdb_iterator_t, errptr: *mut *mut c_char) {
         // The signature says const; the iterator belongs to the caller nevertheless.
-        fallible(errptr, || (*iter.cast_mut()).iter.refresh(None))
+        fallible(errptr, || (*iter.cast_mut()).refresh())
     }
 );

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::ffi::{c_char, c_int};
 
-use esker::{Error, ErrorKind};
+use esker::{Error, ErrorKind, Result};
 
 use crate::block_based::rocksdb_block_based_table_options_t;
-use crate::cache::{rocksdb_cache_t, rocksdb_lru_cache_options_t};
+use crate::cache::{rocksdb_hyper_clock_cache_options_t, rocksdb_lru_cache_options_t};
 use crate::ffi::*;
+use crate::generated::fields::OptionsFields;
 use crate::generated::objects::rocksdb_optimistictransactiondb_options_t;
 use crate::options::rocksdb_options_t;
 use crate::read_options::rocksdb_readoptions_t;
@@ -19,7 +20,6 @@ pub struct KeptOptions {
     pub checksum_handoff_types: BTreeSet<c_int>,
     pub daily_offpeak_time_utc: Vec<u8>,
     pub db_host_id: Option<Vec<u8>>,
-    pub row_cache: Option<rocksdb_cache_t>,
 }
 
 impl Default for KeptOptions {
@@ -30,9 +30,41 @@ impl Default for KeptOptions {
             checksum_handoff_types: BTreeSet::new(),
             daily_offpeak_time_utc: Vec::new(),
             db_host_id: None,
-            row_cache: None,
         }
     }
+}
+
+/// Kept options of a family that RocksDB changes in an open database. Each concerns a cost only.
+const CHANGED_LATER: &[&str] = &[
+    "arena_block_size",
+    "bottommost_file_compaction_delay",
+    "experimental_mempurge_threshold",
+    "inplace_update_num_locks",
+    "max_successive_merges",
+    "memtable_avg_op_scan_flush_trigger",
+    "memtable_huge_page_size",
+    "memtable_max_range_deletions",
+    "memtable_op_scan_flush_trigger",
+    "report_bg_io_stats",
+    "sample_for_compression",
+    "strict_max_successive_merges",
+];
+
+/// Returns the changes of a family's options that the engine knows, after a check of the kept ones.
+///
+/// # Errors
+/// `InvalidArgument` for the value of a kept option that has another type.
+pub fn changes_of_engine(changes: &[(String, String)]) -> Result<Vec<(&str, &str)>> {
+    let mut fields = OptionsFields::default();
+    let mut engine = Vec::new();
+    for (name, value) in changes {
+        if !CHANGED_LATER.contains(&name.as_str()) {
+            engine.push((name.as_str(), value.as_str()));
+        } else if fields.set(name, value).is_none() {
+            return Err(Error::invalid_argument(format!("Error parsing: {name}")));
+        }
+    }
+    Ok(engine)
 }
 
 /// Functions that store a set of numbers.
@@ -116,19 +148,6 @@ api!(
 api!(
     fn rocksdb_options_get_wal_dir(options: *mut rocksdb_options_t, size: *mut usize) -> *const c_char {
         borrowed((&(*options).wal_dir).as_bytes(), size)
-    }
-);
-
-// The engine has no row cache: the cache is only stored.
-api!(
-    fn rocksdb_options_set_row_cache(options: *mut rocksdb_options_t, cache: *mut rocksdb_cache_t) {
-        (&mut (*options).kept).row_cache = cache.as_ref().cloned();
-    }
-);
-
-api!(
-    fn rocksdb_options_set_blob_cache(options: *mut rocksdb_options_t, cache: *mut rocksdb_cache_t) {
-        (*options).blob_cache = cache.as_ref().cloned();
     }
 );
 
@@ -279,6 +298,32 @@ api!(
     fn rocksdb_lru_cache_options_set_memory_allocator(
         _options: *mut rocksdb_lru_cache_options_t,
         _allocator: *mut rocksdb_memory_allocator_t,
+    ) {
+    }
+);
+
+api!(
+    fn rocksdb_hyper_clock_cache_options_set_memory_allocator(
+        _options: *mut rocksdb_hyper_clock_cache_options_t,
+        _allocator: *mut rocksdb_memory_allocator_t,
+    ) {
+    }
+);
+
+/// `rocksdb_table_properties_collector_factory_t`. No function creates one: RocksDB's are made in C++.
+pub struct rocksdb_table_properties_collector_factory_t(());
+
+api!(
+    fn rocksdb_table_properties_collector_factory_destroy(
+        _factory: *mut rocksdb_table_properties_collector_factory_t,
+    ) {
+    }
+);
+
+api!(
+    fn rocksdb_options_add_table_properties_collector_factory(
+        _options: *mut rocksdb_options_t,
+        _factory: *mut rocksdb_table_properties_collector_factory_t,
     ) {
     }
 );

@@ -14,12 +14,13 @@ use esker::{ColumnFamily, CompactionReason, Error, Event, EventListener, FlushRe
 use crate::db::rocksdb_t;
 use crate::ffi::*;
 use crate::generated::fields::{
-    CompactionFileInfoFields, CompactionJobStatsFields, CompactionjobinfoFields,
+    BlobFileAdditionInfoFields, CompactionFileInfoFields, CompactionJobStatsFields, CompactionjobinfoFields,
     ExternalfileingestioninfoFields, FlushjobinfoFields, MemtableinfoFields, SubcompactionjobinfoFields,
     WritestallinfoFields,
 };
 use crate::generated::objects::{
-    rocksdb_compaction_file_info_t, rocksdb_compaction_job_stats_t, rocksdb_memtableinfo_t,
+    rocksdb_blob_file_addition_info_t, rocksdb_compaction_file_info_t, rocksdb_compaction_job_stats_t,
+    rocksdb_memtableinfo_t,
 };
 use crate::options::rocksdb_options_t;
 use crate::table_properties::rocksdb_table_properties_t;
@@ -28,6 +29,7 @@ use crate::table_properties::rocksdb_table_properties_t;
 #[derive(Default)]
 pub struct rocksdb_flushjobinfo_t {
     pub fields: FlushjobinfoFields,
+    pub blobs: Additions,
     properties: rocksdb_table_properties_t,
 }
 
@@ -35,6 +37,7 @@ pub struct rocksdb_flushjobinfo_t {
 #[derive(Default)]
 pub struct rocksdb_compactionjobinfo_t {
     pub fields: CompactionjobinfoFields,
+    pub blobs: Additions,
     inputs: Vec<Vec<u8>>,
     input_infos: Vec<rocksdb_compaction_file_info_t>,
     outputs: Vec<Vec<u8>>,
@@ -47,6 +50,7 @@ pub struct rocksdb_compactionjobinfo_t {
 #[derive(Default)]
 pub struct rocksdb_subcompactionjobinfo_t {
     pub fields: SubcompactionjobinfoFields,
+    stats: rocksdb_compaction_job_stats_t,
     error: Option<Error>,
 }
 
@@ -103,6 +107,34 @@ pub struct CallbackListener {
 /// The numbers of tables by level.
 type Inputs = Vec<(usize, Vec<u64>)>;
 
+/// The blob files of one job, in the order of their ends.
+pub type Additions = Vec<rocksdb_blob_file_addition_info_t>;
+
+/// The blob files of running jobs.
+#[derive(Default)]
+pub struct BlobsOfJobs(HashMap<u64, Additions>);
+
+impl BlobsOfJobs {
+    /// Adds a file of a job.
+    pub fn add(&mut self, job: u64, dir: &Path, number: u64, count: u64, bytes: u64) {
+        use std::os::unix::ffi::OsStrExt;
+        let path = filename::blob(dir, number);
+        let fields = BlobFileAdditionInfoFields {
+            blob_file_path: path.as_os_str().as_bytes().to_vec(),
+            blob_file_number: number,
+            total_blob_count: count,
+            total_blob_bytes: bytes,
+        };
+        let files = self.0.entry(job).or_default();
+        files.push(rocksdb_blob_file_addition_info_t { fields });
+    }
+
+    /// Takes the files of a job.
+    pub fn take(&mut self, job: u64) -> Additions {
+        self.0.remove(&job).unwrap_or_default()
+    }
+}
+
 /// Facts from earlier events that later ones include.
 #[derive(Default)]
 struct Seen {
@@ -112,6 +144,7 @@ struct Seen {
     flushes: HashMap<u64, FlushReason>,
     /// The inputs by level, and the reason, of each running compaction.
     compactions: HashMap<u64, (Inputs, u32)>,
+    blobs: BlobsOfJobs,
 }
 
 /// `rocksdb_eventlistener_t`.
@@ -168,6 +201,51 @@ impl CallbackListener {
                 ..FlushjobinfoFields::default()
             },
             ..rocksdb_flushjobinfo_t::default()
+        }
+    }
+
+    fn tell_sealed(&self, family: &str, first_seqno: u64, entries: u64, deletes: u64) {
+        let Some(call) = self.memtable_sealed else {
+            return;
+        };
+        let info = rocksdb_memtableinfo_t {
+            fields: MemtableinfoFields {
+                cf_name: family.as_bytes().to_vec(),
+                first_seqno,
+                earliest_seqno: first_seqno,
+                num_entries: entries,
+                num_deletes: deletes,
+                ..MemtableinfoFields::default()
+            },
+        };
+        // SAFETY: as in `tell_flush`.
+        unsafe { call(self.state.pointer, &info) }
+    }
+
+    fn tell_flushed(&self, family: &str, job: u64, file: u64) {
+        let (reason, properties, blobs) = {
+            let mut seen = self.seen.lock();
+            (
+                seen.flushes.get(&job).copied(),
+                seen.tables.get(&file).cloned().unwrap_or_default(),
+                seen.blobs.take(job),
+            )
+        };
+        let mut info = self.flush_info(family, job, reason.unwrap_or(FlushReason::WriteBufferFull));
+        info.fields.file_path = self.path_of(file);
+        info.fields.file_number = file;
+        info.fields.smallest_seqno = properties.fields.key_smallest_seqno;
+        info.fields.largest_seqno = properties.fields.key_largest_seqno;
+        info.properties = properties;
+        info.blobs = blobs;
+        self.tell_flush(self.flush_completed, info);
+    }
+
+    fn keep_blob_file(&self, job: u64, file: u64, count: u64, bytes: u64) {
+        // SAFETY: as in `family_id`.
+        if let Some(db) = unsafe { self.pointer().as_ref() } {
+            let mut seen = self.seen.lock();
+            seen.blobs.add(job, db.db.path(), file, count, bytes);
         }
     }
 
@@ -389,6 +467,13 @@ impl EventListener for CallbackListener {
                     .tables
                     .insert(*file, rocksdb_table_properties_t::of(properties));
             }
+            Event::BlobFileCreated {
+                job,
+                file,
+                total_blob_count: count,
+                total_blob_bytes: bytes,
+                ..
+            } => self.keep_blob_file(*job, *file, *count, *bytes),
             Event::FileDeleted { path } => {
                 let name = path.rsplit('/').next().unwrap_or(path);
                 if let Some(filename::FileKind::Table(number)) = filename::parse(name) {
@@ -403,26 +488,12 @@ impl EventListener for CallbackListener {
             }
             Event::Flushed {
                 family, job, file, ..
-            } => {
-                let (reason, properties) = {
-                    let seen = self.seen.lock();
-                    (
-                        seen.flushes.get(job).copied(),
-                        seen.tables.get(file).cloned().unwrap_or_default(),
-                    )
-                };
-                let mut info = self.flush_info(family, *job, reason.unwrap_or(FlushReason::WriteBufferFull));
-                info.fields.file_path = self.path_of(*file);
-                info.fields.file_number = *file;
-                info.fields.smallest_seqno = properties.fields.key_smallest_seqno;
-                info.fields.largest_seqno = properties.fields.key_largest_seqno;
-                info.properties = properties;
-                self.tell_flush(self.flush_completed, info);
-            }
+            } => self.tell_flushed(family, *job, *file),
             Event::JobEnded { job, .. } => {
                 let mut seen = self.seen.lock();
                 seen.flushes.remove(job);
                 seen.compactions.remove(job);
+                seen.blobs.take(*job);
             }
             Event::CompactionBegun {
                 family,
@@ -463,6 +534,7 @@ impl EventListener for CallbackListener {
                 info.fields.total_input_bytes = *bytes_read;
                 info.fields.total_output_bytes = *bytes_written;
                 info.fields.num_input_files = info.inputs.len();
+                info.blobs = self.seen.lock().blobs.take(*job);
                 let stats = &mut info.stats.fields;
                 stats.elapsed_micros = *micros;
                 stats.cpu_micros = *cpu_micros;
@@ -518,7 +590,7 @@ impl EventListener for CallbackListener {
                         compression: *compression as u32,
                         ..SubcompactionjobinfoFields::default()
                     },
-                    error: None,
+                    ..rocksdb_subcompactionjobinfo_t::default()
                 },
             ),
             Event::SubcompactionCompleted {
@@ -529,8 +601,11 @@ impl EventListener for CallbackListener {
                 base_input_level,
                 output_level,
                 compression,
+                output_files,
+                bytes_written,
+                micros,
+                cpu_micros,
                 error,
-                ..
             } => self.tell_subcompaction(
                 self.subcompaction_completed,
                 rocksdb_subcompactionjobinfo_t {
@@ -544,6 +619,15 @@ impl EventListener for CallbackListener {
                         compaction_reason: compaction_reason_number(*reason),
                         compression: *compression as u32,
                         ..SubcompactionjobinfoFields::default()
+                    },
+                    stats: rocksdb_compaction_job_stats_t {
+                        fields: CompactionJobStatsFields {
+                            elapsed_micros: *micros,
+                            cpu_micros: *cpu_micros,
+                            num_output_files: *output_files,
+                            total_output_bytes: *bytes_written,
+                            ..CompactionJobStatsFields::default()
+                        },
                     },
                     error: error.clone(),
                 },
@@ -562,22 +646,7 @@ impl EventListener for CallbackListener {
                 entries,
                 deletes,
                 ..
-            } => {
-                if let Some(call) = self.memtable_sealed {
-                    let info = rocksdb_memtableinfo_t {
-                        fields: MemtableinfoFields {
-                            cf_name: family.as_bytes().to_vec(),
-                            first_seqno: *first_seqno,
-                            earliest_seqno: *first_seqno,
-                            num_entries: *entries,
-                            num_deletes: *deletes,
-                            ..MemtableinfoFields::default()
-                        },
-                    };
-                    // SAFETY: as in `tell_flush`.
-                    unsafe { call(self.state.pointer, &info) }
-                }
-            }
+            } => self.tell_sealed(family, *first_seqno, *entries, *deletes),
             _ => {}
         }
     }
@@ -791,26 +860,11 @@ api!(
     }
 );
 
-// Blob files that a job wrote or emptied are not reported.
 api!(
-    fn rocksdb_compactionjobinfo_blob_file_addition_infos_count(
-        _info: *const rocksdb_compactionjobinfo_t,
-    ) -> usize {
-        0
-    }
-);
-
-api!(
-    fn rocksdb_compactionjobinfo_blob_file_garbage_infos_count(
-        _info: *const rocksdb_compactionjobinfo_t,
-    ) -> usize {
-        0
-    }
-);
-
-api!(
-    fn rocksdb_flushjobinfo_blob_file_addition_infos_count(_info: *const rocksdb_flushjobinfo_t) -> usize {
-        0
+    fn rocksdb_subcompactionjobinfo_stats(
+        info: *const rocksdb_subcompactionjobinfo_t,
+    ) -> *const rocksdb_compaction_job_stats_t {
+        std::ptr::from_ref(&(*info).stats)
     }
 );
 

@@ -242,7 +242,8 @@ impl rocksdb_livefiles_t {
     pub fn of_exported(files: &[LiveFileMetaData]) -> rocksdb_livefiles_t {
         let tables = files.iter().map(|exported| {
             let file = LiveFile {
-                column_family: exported.column_family_name.clone(),
+                // RocksDB does not say the family of an exported table.
+                column_family: String::new(),
                 level: exported.level,
                 path: exported
                     .directory

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::Ordering;
 
-use esker::{CompactRangeOptions, Error, ErrorKind, Result};
+use esker::{ColumnFamily, CompactRangeOptions, Error, ErrorKind, Result};
 
 use crate::batch::{FamilyPtr, family};
 use crate::db::rocksdb_t;
@@ -12,6 +12,7 @@ use crate::generated::objects::{
     rocksdb_flushoptions_t, rocksdb_flushwaloptions_t, rocksdb_wait_for_compact_options_t,
 };
 use crate::generation::{Generation, generation};
+use crate::kept_options::changes_of_engine;
 use crate::options::bottommost_level_compaction;
 use crate::read_options::{flush_options, rocksdb_readoptions_t};
 use crate::timestamps::rocksdb_compactoptions_t;
@@ -21,7 +22,7 @@ api!(
         fallible(errptr, || {
             let db = &*db;
             db.db
-                .flush_cf(&flush_options(options), std::slice::from_ref(&db.default))
+                .flush_cf_opt(std::slice::from_ref(&db.default), &flush_options(options))
         })
     }
 );
@@ -35,9 +36,9 @@ api!(
     ) {
         fallible(errptr, || {
             let db = &*db;
-            db.db.flush_cf(
-                &flush_options(options),
+            db.db.flush_cf_opt(
                 std::slice::from_ref(family(cf).unwrap_or(&db.default)),
+                &flush_options(options),
             )
         })
     }
@@ -54,7 +55,7 @@ api!(
         fallible(errptr, || {
             let families = array(families, count.max(0) as usize).iter();
             let families: Vec<_> = families.filter_map(|cf| family(*cf).cloned()).collect();
-            (*db).db.flush_cf(&flush_options(options), &families)
+            (*db).db.flush_cf_opt(&families, &flush_options(options))
         })
     }
 );
@@ -115,7 +116,7 @@ unsafe fn compact(
             db.db.increase_full_history_ts_low(family, timestamp)?;
         }
         db.db
-            .compact_range(family, &compact_range_options(options), from, to)
+            .compact_range_cf_opt(family, from, to, &compact_range_options(options))
     };
     if let Err(error) = compact()
         && error.kind() != esker::ErrorKind::Incomplete
@@ -262,7 +263,7 @@ api!(
                 .map(|options| options.fields.clone())
                 .unwrap_or_default();
             if fields.flush != 0 {
-                db.db.flush(&esker::FlushOptions::default())?;
+                db.db.flush()?;
             }
             db.db.wait_for_compact()?;
             if fields.wait_for_purge != 0 {
@@ -388,6 +389,15 @@ unsafe fn changes(
         .collect()
 }
 
+/// Changes options of a family.
+fn change(db: &rocksdb_t, family: &ColumnFamily, changes: &[(String, String)]) -> Result<()> {
+    let of_engine = changes_of_engine(changes)?;
+    match of_engine.is_empty() && !changes.is_empty() {
+        true => Ok(()),
+        false => db.db.set_options(family, &of_engine),
+    }
+}
+
 fn as_pairs(changes: &[(String, String)]) -> Vec<(&str, &str)> {
     changes
         .iter()
@@ -419,8 +429,7 @@ api!(
     ) {
         fallible(errptr, || {
             let db = &*db;
-            db.db
-                .set_options(&db.default, &as_pairs(&changes(count, keys, values)))
+            change(db, &db.default, &changes(count, keys, values))
         })
     }
 );
@@ -436,10 +445,8 @@ api!(
     ) {
         fallible(errptr, || {
             let db = &*db;
-            db.db.set_options(
-                family(cf).unwrap_or(&db.default),
-                &as_pairs(&changes(count, keys, values)),
-            )
+            let family = family(cf).unwrap_or(&db.default);
+            change(db, family, &changes(count, keys, values))
         })
     }
 );

@@ -50,7 +50,10 @@ impl CallbackMergeOperator {
     /// # Safety
     /// `value` is NULL or a buffer that one of the functions returned.
     unsafe fn take(&self, value: *mut c_char, length: usize, success: u8) -> Option<Vec<u8>> {
-        let merged = (success != 0).then(|| bytes(value, length).to_vec());
+        let merged = match success {
+            0 => None,
+            _ => returned(value, length).map(<[u8]>::to_vec),
+        };
         match self.delete_value {
             _ if value.is_null() => {}
             Some(delete) => delete(self.state.pointer, value, length),

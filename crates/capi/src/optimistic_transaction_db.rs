@@ -2,35 +2,32 @@
 
 use std::ffi::{c_char, c_int};
 
-use esker::{Error, Operation};
+use esker::Db;
 use txn::{OptimisticTransactionDB, OptimisticTransactionOptions};
 
 use crate::batch::rocksdb_writebatch_t;
 use crate::checkpoint::{rocksdb_checkpoint_object_create, rocksdb_checkpoint_t};
 use crate::column_family::rocksdb_column_family_handle_t;
-use crate::db::{Families, rocksdb_close, rocksdb_t};
+use crate::db::{Families, Kind, rocksdb_close, rocksdb_t};
 use crate::ffi::*;
 use crate::generated::objects::{
     rocksdb_optimistictransaction_options_t, rocksdb_optimistictransactiondb_options_t,
     rocksdb_writeoptions_t,
 };
 use crate::options::rocksdb_options_t;
+use crate::process::OfProcess;
 use crate::properties::{rocksdb_property_int, rocksdb_property_value};
 use crate::read_options::write_options;
 use crate::transaction::rocksdb_transaction_t;
+use crate::write::rocksdb_write;
 
 /// `rocksdb_optimistictransactiondb_t`.
-pub struct rocksdb_optimistictransactiondb_t {
-    transactions: OptimisticTransactionDB,
-    /// The base database, which is closed together with this one.
-    base: *mut rocksdb_t,
-}
+pub type rocksdb_optimistictransactiondb_t = rocksdb_t;
 
 unsafe fn over(base: *mut rocksdb_t) -> *mut rocksdb_optimistictransactiondb_t {
-    boxed(rocksdb_optimistictransactiondb_t {
-        transactions: OptimisticTransactionDB::wrap((&(*base).db).clone()),
-        base,
-    })
+    let transactions = OptimisticTransactionDB::wrap(Db::clone(&(*base).db));
+    (*base).kind = Kind::Validation(OfProcess::new(transactions));
+    base
 }
 
 api!(
@@ -65,12 +62,7 @@ api!(
         handles: *mut *mut rocksdb_column_family_handle_t,
         errptr: *mut *mut c_char,
     ) -> *mut rocksdb_optimistictransactiondb_t {
-        let families = Families {
-            count,
-            names,
-            family_options,
-            handles,
-        };
+        let families = Families::new(count, names, family_options, handles);
         fallible(errptr, || {
             Ok(over(rocksdb_t::open_families(options, name, &families, |_| {})?))
         })
@@ -102,9 +94,7 @@ api!(
 
 api!(
     fn rocksdb_optimistictransactiondb_close(db: *mut rocksdb_optimistictransactiondb_t) {
-        if let Some(object) = taken(db) {
-            rocksdb_close(object.base);
-        }
+        rocksdb_close(db);
     }
 );
 
@@ -112,7 +102,7 @@ api!(
     fn rocksdb_optimistictransactiondb_get_base_db(
         db: *mut rocksdb_optimistictransactiondb_t,
     ) -> *mut rocksdb_t {
-        (*(*db).base).another()
+        (*db).another()
     }
 );
 
@@ -129,17 +119,18 @@ api!(
         options: *const rocksdb_optimistictransaction_options_t,
         old: *mut rocksdb_transaction_t,
     ) -> *mut rocksdb_transaction_t {
-        let object = &*db;
+        let Kind::Validation(transactions) = &(*db).kind else {
+            complain("rocksdb_optimistictransaction_begin: the database has no optimistic transactions");
+            return std::ptr::null_mut();
+        };
         let options = OptimisticTransactionOptions {
             set_snapshot: options
                 .as_ref()
                 .is_some_and(|options| options.fields.set_snapshot != 0),
             ..OptimisticTransactionOptions::default()
         };
-        let begun = object
-            .transactions
-            .begin_transaction(&write_options(writes), &options);
-        rocksdb_transaction_t::begun(begun, &*object.base, old)
+        let begun = transactions.begin_transaction(&write_options(writes), &options);
+        rocksdb_transaction_t::begun(begun, &*db, old)
     }
 );
 
@@ -150,17 +141,7 @@ api!(
         batch: *mut rocksdb_writebatch_t,
         errptr: *mut *mut c_char,
     ) {
-        fallible(errptr, || {
-            let batch = (*batch).in_place()?;
-            let deletes_range = |operation: Operation<'_>| matches!(operation, Operation::DeleteRange { .. });
-            if batch.operations().flatten().any(deletes_range) {
-                return Err(Error::not_supported(
-                    "DeleteRange is not supported in OptimisticTransactionDB",
-                ));
-            }
-            let base = &(*(*db).base).db;
-            base.write_in_place(&write_options(options), batch).map(drop)
-        })
+        rocksdb_write(db, options, batch, errptr)
     }
 );
 
@@ -169,7 +150,7 @@ api!(
         db: *mut rocksdb_optimistictransactiondb_t,
         errptr: *mut *mut c_char,
     ) -> *mut rocksdb_checkpoint_t {
-        rocksdb_checkpoint_object_create((*db).base, errptr)
+        rocksdb_checkpoint_object_create(db, errptr)
     }
 );
 
@@ -178,7 +159,7 @@ api!(
         db: *mut rocksdb_optimistictransactiondb_t,
         name: *const c_char,
     ) -> *mut c_char {
-        rocksdb_property_value((*db).base, name)
+        rocksdb_property_value(db, name)
     }
 );
 
@@ -188,6 +169,6 @@ api!(
         name: *const c_char,
         out: *mut u64,
     ) -> c_int {
-        rocksdb_property_int((*db).base, name, out)
+        rocksdb_property_int(db, name, out)
     }
 );

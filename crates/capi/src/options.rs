@@ -68,6 +68,8 @@ pub struct rocksdb_options_t {
     pub db_log_dir: String,
     pub wal_dir: String,
     pub blob_cache: Option<crate::cache::rocksdb_cache_t>,
+    pub row_cache: Option<crate::cache::rocksdb_cache_t>,
+    pub sst_file_manager: Option<crate::sst_file_manager::rocksdb_sst_file_manager_t>,
     /// The comparator that was loaded by its name.
     pub builtin_comparator: Option<esker::UserComparator>,
     pub partitioner: Option<Arc<dyn esker::SstPartitionerFactory>>,
@@ -85,6 +87,8 @@ impl rocksdb_options_t {
         let mut options = Options::default();
         let fields = &self.fields;
         fields.apply_db(&mut options)?;
+        let kept = fields.kept().into_iter();
+        options.kept_options = kept.map(|(name, value)| (name.to_owned(), value)).collect();
         if fields.delayed_write_rate != 0 {
             options.delayed_write_rate = fields.delayed_write_rate;
         }
@@ -113,6 +117,8 @@ impl rocksdb_options_t {
         }
         options.rate_limiter = self.rate_limiter.clone();
         options.write_buffer_manager = self.write_buffer_manager.clone();
+        options.row_cache = self.row_cache.as_ref().map(|cache| cache.cache.clone());
+        options.sst_file_manager = self.sst_file_manager.as_ref().map(|manager| manager.0.clone());
         options.info_log = self.info_log.as_ref().map(|logger| logger.0.clone());
         if self.checksum_generator {
             options.file_checksum_gen_factory = esker::FileChecksumGenFactory::Crc32c;

@@ -25,11 +25,10 @@ unsafe fn pinned(
     db: *mut rocksdb_t,
     options: *const rocksdb_readoptions_t,
     cf: FamilyPtr,
-    key: &[u8],
+    key: Buffer,
 ) -> Result<Option<PinnedValue>> {
     let db = &*db;
-    db.db
-        .get_pinned(&rocksdb_readoptions_t::of(options), of(db, cf), key)
+    db.get_pinned_cf_opt(of(db, cf), key.bytes(), rocksdb_readoptions_t::lent(options))
 }
 
 /// Creates the caller's object for a pinned value; NULL if the key is absent.
@@ -37,7 +36,7 @@ unsafe fn pinned_in<T>(
     db: *mut rocksdb_t,
     options: *const rocksdb_readoptions_t,
     cf: FamilyPtr,
-    key: &[u8],
+    key: Buffer,
     errptr: *mut *mut c_char,
     object: impl FnOnce(PinnedValue) -> T,
 ) -> *mut T {
@@ -51,7 +50,7 @@ unsafe fn get(
     db: *mut rocksdb_t,
     options: *const rocksdb_readoptions_t,
     cf: FamilyPtr,
-    key: &[u8],
+    key: Buffer,
     length: *mut usize,
     errptr: *mut *mut c_char,
 ) -> *mut c_char {
@@ -70,7 +69,7 @@ api!(
         length: *mut usize,
         errptr: *mut *mut c_char,
     ) -> *mut c_char {
-        get(db, options, std::ptr::null_mut(), bytes(k, klen), length, errptr)
+        get(db, options, std::ptr::null_mut(), Buffer(k, klen), length, errptr)
     }
 );
 
@@ -84,7 +83,7 @@ api!(
         length: *mut usize,
         errptr: *mut *mut c_char,
     ) -> *mut c_char {
-        get(db, options, cf, bytes(k, klen), length, errptr)
+        get(db, options, cf, Buffer(k, klen), length, errptr)
     }
 );
 
@@ -100,7 +99,7 @@ api!(
             db,
             options,
             std::ptr::null_mut(),
-            bytes(k, klen),
+            Buffer(k, klen),
             errptr,
             rocksdb_pinnableslice_t,
         )
@@ -116,7 +115,7 @@ api!(
         klen: usize,
         errptr: *mut *mut c_char,
     ) -> *mut rocksdb_pinnableslice_t {
-        pinned_in(db, options, cf, bytes(k, klen), errptr, rocksdb_pinnableslice_t)
+        pinned_in(db, options, cf, Buffer(k, klen), errptr, rocksdb_pinnableslice_t)
     }
 );
 
@@ -132,7 +131,7 @@ api!(
             db,
             options,
             std::ptr::null_mut(),
-            bytes(k, klen),
+            Buffer(k, klen),
             errptr,
             rocksdb_pinnable_handle_t,
         )
@@ -148,7 +147,14 @@ api!(
         klen: usize,
         errptr: *mut *mut c_char,
     ) -> *mut rocksdb_pinnable_handle_t {
-        pinned_in(db, options, cf, bytes(k, klen), errptr, rocksdb_pinnable_handle_t)
+        pinned_in(
+            db,
+            options,
+            cf,
+            Buffer(k, klen),
+            errptr,
+            rocksdb_pinnable_handle_t,
+        )
     }
 );
 
@@ -177,7 +183,7 @@ api!(
 );
 
 unsafe fn get_into(
-    value: Result<Option<PinnedValue>>,
+    value: impl FnOnce() -> Result<Option<PinnedValue>>,
     buffer: *mut c_char,
     size: usize,
     length: *mut usize,
@@ -187,7 +193,7 @@ unsafe fn get_into(
     put_out(length, 0);
     put_out(found, 0);
     fallible(errptr, || {
-        let Some(value) = value? else {
+        let Some(value) = value()? else {
             return Ok(0);
         };
         put_out(found, 1);
@@ -213,7 +219,7 @@ api!(
         errptr: *mut *mut c_char,
     ) -> u8 {
         get_into(
-            pinned(db, options, std::ptr::null_mut(), bytes(k, klen)),
+            || pinned(db, options, std::ptr::null_mut(), Buffer(k, klen)),
             buffer,
             size,
             length,
@@ -237,7 +243,7 @@ api!(
         errptr: *mut *mut c_char,
     ) -> u8 {
         get_into(
-            pinned(db, options, cf, bytes(k, klen)),
+            || pinned(db, options, cf, Buffer(k, klen)),
             buffer,
             size,
             length,
@@ -248,7 +254,19 @@ api!(
 );
 
 /// Reads several keys from one state.
-unsafe fn multi(
+unsafe fn multi<'a>(
+    db: &rocksdb_t,
+    options: *const rocksdb_readoptions_t,
+    count: usize,
+    keys: impl FnOnce() -> Vec<(&'a ColumnFamily, &'a [u8])>,
+) -> Vec<Result<Option<PinnedValue>>> {
+    let results = attempt(|| Ok(all_of(db, options, &keys())));
+    // An impossible number of keys has no place for errors.
+    let errors = count * usize::from(count <= isize::MAX as usize / size_of::<usize>());
+    results.unwrap_or_else(|error| (0..errors).map(|_| Err(error.clone())).collect())
+}
+
+unsafe fn all_of(
     db: &rocksdb_t,
     options: *const rocksdb_readoptions_t,
     keys: &[(&ColumnFamily, &[u8])],
@@ -259,13 +277,16 @@ unsafe fn multi(
     };
     if keys.iter().all(|(family, _)| family.id() == first.id()) {
         let keys: Vec<&[u8]> = keys.iter().map(|(_, key)| *key).collect();
-        return db.db.multi_get_pinned(&options, first, &keys);
+        return match db.ttl() {
+            None => db.db.multi_get_pinned_cf_opt(first, &keys, &options),
+            Some(ttl) => ttl.multi_get_pinned_cf_opt(first, &keys, &options),
+        };
     }
     if options.snapshot.is_none() {
         options.snapshot = Some(db.db.snapshot());
     }
     keys.iter()
-        .map(|(family, key)| db.db.get_pinned(&options, family, key))
+        .map(|(family, key)| db.get_pinned_cf_opt(family, key, &options))
         .collect()
 }
 
@@ -302,11 +323,11 @@ api!(
         errors: *mut *mut c_char,
     ) {
         let db = &*db;
-        let keys: Vec<(&ColumnFamily, &[u8])> = buffers(k, klen, count)
-            .into_iter()
-            .map(|key| (&db.default, key))
-            .collect();
-        for (at, result) in multi(db, options, &keys).into_iter().enumerate() {
+        let keys = || {
+            let keys = buffers(k, klen, count).into_iter();
+            keys.map(|key| (&db.default, key)).collect()
+        };
+        for (at, result) in multi(db, options, count, keys).into_iter().enumerate() {
             give(at, result, values, lengths, errors);
         }
     }
@@ -325,28 +346,27 @@ api!(
         errors: *mut *mut c_char,
     ) {
         let db = &*db;
-        let keys = buffers(k, klen, count);
-        let keys: Vec<(&ColumnFamily, &[u8])> = array(families, count)
-            .iter()
-            .zip(keys)
-            .map(|(cf, key)| (of(db, *cf), key))
-            .collect();
-        for (at, result) in multi(db, options, &keys).into_iter().enumerate() {
+        let keys = || {
+            let keys = array(families, count).iter().zip(buffers(k, klen, count));
+            keys.map(|(cf, key)| (of(db, *cf), key)).collect()
+        };
+        for (at, result) in multi(db, options, count, keys).into_iter().enumerate() {
             give(at, result, values, lengths, errors);
         }
     }
 );
 
-unsafe fn batched(
+unsafe fn batched<'a>(
     db: &rocksdb_t,
     options: *const rocksdb_readoptions_t,
     family: &ColumnFamily,
-    keys: Vec<&[u8]>,
+    count: usize,
+    keys: impl FnOnce() -> Vec<&'a [u8]>,
     values: *mut *mut rocksdb_pinnableslice_t,
     errors: *mut *mut c_char,
 ) {
-    let keys: Vec<(&ColumnFamily, &[u8])> = keys.into_iter().map(|key| (family, key)).collect();
-    for (at, result) in multi(db, options, &keys).into_iter().enumerate() {
+    let keys = || keys().into_iter().map(|key| (family, key)).collect();
+    for (at, result) in multi(db, options, count, keys).into_iter().enumerate() {
         *values.add(at) = std::ptr::null_mut();
         *errors.add(at) = std::ptr::null_mut();
         match result {
@@ -370,7 +390,8 @@ api!(
         _sorted: bool,
     ) {
         let db = &*db;
-        batched(db, options, of(db, cf), buffers(k, klen, count), values, errors)
+        let keys = || buffers(k, klen, count);
+        batched(db, options, of(db, cf), count, keys, values, errors)
     }
 );
 
@@ -386,11 +407,11 @@ api!(
         _sorted: bool,
     ) {
         let db = &*db;
-        let keys = array(keys, count)
-            .iter()
-            .map(|key| bytes(key.data, key.size))
-            .collect();
-        batched(db, options, of(db, cf), keys, values, errors)
+        let keys = || {
+            let keys = array(keys, count).iter();
+            keys.map(|key| bytes(key.data, key.size)).collect()
+        };
+        batched(db, options, of(db, cf), count, keys, values, errors)
     }
 );
 
@@ -406,7 +427,7 @@ unsafe fn may_exist(
     put_out(found, 0);
     match db
         .db
-        .key_may_exist(&rocksdb_readoptions_t::of(options), family, key)
+        .key_may_exist_cf_opt(family, key, &rocksdb_readoptions_t::of(options))
     {
         // The key is absent, which RocksDB reports as a found, empty value.
         Ok(KeyMayExist::No) => {
@@ -418,7 +439,7 @@ unsafe fn may_exist(
         }
         Ok(KeyMayExist::Yes(there)) => {
             if !value.is_null() {
-                *value = copied(&there, length);
+                *value = copied(&there[..there.len().saturating_sub(db.suffix())], length);
                 put_out(found, 1);
             }
             1

@@ -1,6 +1,7 @@
 //! The options of single operations.
 
 use std::ffi::c_char;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use esker::{FlushOptions, IoPriority, ReadOptions, ReadTier, WriteOptions};
@@ -18,10 +19,13 @@ pub struct rocksdb_readoptions_t {
     pub lower_bound: Option<Vec<u8>>,
     pub upper_bound: Option<Vec<u8>>,
     pub timestamp: Option<Vec<u8>>,
+    pub iter_start_ts: Option<Vec<u8>>,
     pub table_filter: Option<esker::TableFilter>,
     pub table_index: Option<Vec<u8>>,
     pub request_id: Option<Vec<u8>>,
     pub has_merge_threshold: bool,
+    /// The engine's options, from the first read on until a field changes.
+    translated: OnceLock<ReadOptions>,
 }
 
 /// Returns the priority of RocksDB's number; `None` for `IO_TOTAL`.
@@ -36,8 +40,13 @@ pub fn priority(number: std::ffi::c_int) -> Option<IoPriority> {
 }
 
 impl rocksdb_readoptions_t {
+    /// Drops the translation, before a field changes.
+    pub fn changed(&mut self) {
+        self.translated.take();
+    }
+
     /// Returns the engine's read options.
-    pub fn options(&self) -> ReadOptions {
+    fn options(&self) -> ReadOptions {
         let fields = &self.fields;
         let total_order = fields.total_order_seek != 0;
         ReadOptions {
@@ -57,8 +66,10 @@ impl rocksdb_readoptions_t {
             max_skippable_internal_keys: fields.max_skippable_internal_keys,
             rate_limiter_priority: priority(fields.rate_limiter_priority),
             timestamp: self.timestamp.clone(),
-            iter_start_ts: None,
+            iter_start_ts: self.iter_start_ts.clone(),
             deadline: (fields.deadline > 0).then(|| Duration::from_micros(fields.deadline)),
+            io_timeout: (fields.io_timeout > 0).then(|| Duration::from_micros(fields.io_timeout)),
+            pin_data: fields.pin_data != 0,
             value_size_soft_limit: fields.value_size_soft_limit,
             ignore_range_deletions: fields.ignore_range_deletions != 0,
             readahead_size: fields.readahead_size,
@@ -75,12 +86,23 @@ impl rocksdb_readoptions_t {
     /// Translates `options`; NULL means the defaults.
     ///
     /// # Safety
+    /// `options` is NULL or an object of this kind, which outlives the reference and does not change
+    /// meanwhile.
+    #[inline]
+    pub unsafe fn lent<'a>(options: *const rocksdb_readoptions_t) -> &'a ReadOptions {
+        static DEFAULTS: OnceLock<ReadOptions> = OnceLock::new();
+        match options.as_ref() {
+            Some(options) => options.translated.get_or_init(|| options.options()),
+            None => DEFAULTS.get_or_init(|| rocksdb_readoptions_t::default().options()),
+        }
+    }
+
+    /// Same as [`lent`](Self::lent), for a caller that keeps or changes the options.
+    ///
+    /// # Safety
     /// `options` is NULL or an object of this kind.
     pub unsafe fn of(options: *const rocksdb_readoptions_t) -> ReadOptions {
-        options.as_ref().map_or_else(
-            || rocksdb_readoptions_t::default().options(),
-            rocksdb_readoptions_t::options,
-        )
+        rocksdb_readoptions_t::lent(options).clone()
     }
 }
 
@@ -101,6 +123,7 @@ pub unsafe fn write_options(options: *const rocksdb_writeoptions_t) -> WriteOpti
         rate_limiter_priority: priority(fields.rate_limiter_priority),
         ignore_missing_column_families: fields.ignore_missing_column_families != 0,
         protection_bytes_per_key: fields.protection_bytes_per_key as usize,
+        before_images: false,
     }
 }
 
@@ -131,6 +154,7 @@ api!(
         options: *mut rocksdb_readoptions_t,
         snapshot: *const rocksdb_snapshot_t,
     ) {
+        (*options).changed();
         (*options).snapshot = snapshot.as_ref().and_then(|snapshot| snapshot.get().cloned());
     }
 );
@@ -145,6 +169,7 @@ api!(
         key: *const c_char,
         length: usize,
     ) {
+        (*options).changed();
         (*options).upper_bound = bound(key, length);
     }
 );
@@ -155,6 +180,7 @@ api!(
         key: *const c_char,
         length: usize,
     ) {
+        (*options).changed();
         (*options).lower_bound = bound(key, length);
     }
 );
@@ -165,6 +191,18 @@ api!(
         ts: *const c_char,
         length: usize,
     ) {
+        (*options).changed();
         (*options).timestamp = bound(ts, length);
+    }
+);
+
+api!(
+    fn rocksdb_readoptions_set_iter_start_ts(
+        options: *mut rocksdb_readoptions_t,
+        ts: *const c_char,
+        length: usize,
+    ) {
+        (*options).changed();
+        (*options).iter_start_ts = bound(ts, length);
     }
 );

@@ -248,7 +248,7 @@ impl CompactionService for CallbackCompactionService {
         // SAFETY: the arguments exist until the callback returns, which gives up the result, from malloc.
         unsafe {
             let ended = wait(self.state.pointer, id.as_ptr(), &mut result, &mut length);
-            let copy = bytes(result, length).to_vec();
+            let copy = returned(result, length).unwrap_or_default().to_vec();
             libc::free(result.cast());
             (status(ended), copy)
         }

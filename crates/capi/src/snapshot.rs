@@ -46,11 +46,12 @@ api!(
 );
 
 api!(
-    fn rocksdb_release_snapshot(_db: *mut rocksdb_t, snapshot: *const rocksdb_snapshot_t) {
+    fn rocksdb_release_snapshot(db: *mut rocksdb_t, snapshot: *const rocksdb_snapshot_t) {
         let Some(object) = snapshot.as_ref() else {
             return;
         };
-        if object.owned {
+        let is_own = db.as_ref().is_none_or(|db| db.db.is_own());
+        if object.owned && is_own {
             free_box(object.snapshot.cast_mut());
         }
         libc::free(snapshot.cast_mut().cast());

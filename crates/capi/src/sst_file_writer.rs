@@ -18,7 +18,11 @@ pub struct rocksdb_envoptions_t {
 }
 
 /// `rocksdb_sstfilewriter_t`.
-pub struct rocksdb_sstfilewriter_t(SstFileWriter);
+pub struct rocksdb_sstfilewriter_t {
+    writer: SstFileWriter,
+    /// The size of the last finished file.
+    finished: u64,
+}
 
 api!(
     fn rocksdb_envoptions_create() -> *mut rocksdb_envoptions_t {
@@ -44,7 +48,10 @@ unsafe fn create(
             if let Some(comparator) = comparator {
                 options.column_family.comparator = comparator.0.user();
             }
-            boxed(rocksdb_sstfilewriter_t(SstFileWriter::new(&options)))
+            boxed(rocksdb_sstfilewriter_t {
+                writer: SstFileWriter::new(&options),
+                finished: 0,
+            })
         }
         Err(error) => {
             complain(&format!("rocksdb_sstfilewriter_create: {}", error_text(&error)));
@@ -78,7 +85,7 @@ api!(
         name: *const c_char,
         errptr: *mut *mut c_char,
     ) {
-        fallible(errptr, || (*writer).0.open(path(name)))
+        fallible(errptr, || (*writer).writer.open(path(name)))
     }
 );
 
@@ -92,14 +99,14 @@ macro_rules! entry_functions {
             writer: *mut rocksdb_sstfilewriter_t,
             k: *const c_char, klen: usize, v: *const c_char, vlen: usize, errptr: *mut *mut c_char,
         ) {
-            fallible(errptr, || (*writer).0.$method(bytes(k, klen), bytes(v, vlen)))
+            fallible(errptr, || (*writer).writer.$method(bytes(k, klen), bytes(v, vlen)))
         });
     };
     (@key $name:ident, $method:ident) => {
         api!(fn $name(
             writer: *mut rocksdb_sstfilewriter_t, k: *const c_char, klen: usize, errptr: *mut *mut c_char,
         ) {
-            fallible(errptr, || (*writer).0.$method(bytes(k, klen)))
+            fallible(errptr, || (*writer).writer.$method(bytes(k, klen)))
         });
     };
 }
@@ -126,7 +133,7 @@ api!(
     ) {
         fallible(errptr, || {
             (*writer)
-                .0
+                .writer
                 .put(&[bytes(k, klen), bytes(ts, tslen)].concat(), bytes(v, vlen))
         })
     }
@@ -142,19 +149,26 @@ api!(
         errptr: *mut *mut c_char,
     ) {
         fallible(errptr, || {
-            (*writer).0.delete(&[bytes(k, klen), bytes(ts, tslen)].concat())
+            (*writer)
+                .writer
+                .delete(&[bytes(k, klen), bytes(ts, tslen)].concat())
         })
     }
 );
 
 api!(
     fn rocksdb_sstfilewriter_finish(writer: *mut rocksdb_sstfilewriter_t, errptr: *mut *mut c_char) {
-        fallible(errptr, || (*writer).0.finish().map(drop))
+        fallible(errptr, || {
+            (*writer).finished = (*writer).writer.finish()?.file_size;
+            Ok(())
+        })
     }
 );
 
 api!(
     fn rocksdb_sstfilewriter_file_size(writer: *mut rocksdb_sstfilewriter_t, size: *mut u64) {
-        put_out(size, (*writer).0.file_size());
+        let open = (*writer).writer.file_size();
+        // After the end of a file RocksDB still shows its size.
+        put_out(size, if open == 0 { (*writer).finished } else { open });
     }
 );

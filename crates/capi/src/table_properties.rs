@@ -156,6 +156,7 @@ api!(
         filter: Option<FilterFn>,
     ) {
         let state = Arc::new(State::new(state, destructor));
+        (*options).changed();
         (*options).table_filter = filter.map(|filter| {
             TableFilter::new(move |properties| {
                 let properties = rocksdb_table_properties_t::of(properties);
@@ -174,6 +175,7 @@ api!(
 
 api!(
     fn rocksdb_readoptions_clear_table_filter(options: *mut rocksdb_readoptions_t) {
+        (*options).changed();
         (*options).table_filter = None;
     }
 );

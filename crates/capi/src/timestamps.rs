@@ -1,13 +1,17 @@
-//! Reads that return timestamps, single deletions with them, and the time for which compactions keep history.
+//! Reads that return timestamps, single deletions with them, timestamps for all rows of a batch, and the time
+//! for which compactions keep history.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_int, c_void};
 
-use esker::{ColumnFamily, PinnedValue, Result};
+use esker::{ColumnFamily, Db, Error, PinnedValue, ReadOptions, Result};
 
-use crate::batch::{FamilyPtr, family, rocksdb_writebatch_t};
-use crate::db::rocksdb_t;
+use crate::batch::{FamilyPtr, add, family, rocksdb_writebatch_t};
+use crate::batch_index::rocksdb_writebatch_wi_t;
+use crate::column_family::rocksdb_column_family_handle_t;
+use crate::db::{Families, check_all_named, give_handles, rocksdb_t, with_families};
 use crate::ffi::*;
 use crate::generated::fields::CompactoptionsFields;
+use crate::options::rocksdb_options_t;
 use crate::read_options::rocksdb_readoptions_t;
 
 /// `rocksdb_compactoptions_t`.
@@ -39,9 +43,19 @@ api!(
     }
 );
 
+fn with_timestamp(
+    db: &rocksdb_t,
+    options: &ReadOptions,
+    family: &ColumnFamily,
+    key: &[u8],
+) -> Result<Option<(PinnedValue, Vec<u8>)>> {
+    db.check_no_ttl("a timestamp")?;
+    db.db.get_with_timestamp(options, family, key)
+}
+
 /// Returns the value of a key and its timestamp, which both belong to the caller.
 unsafe fn give(
-    found: Result<Option<(PinnedValue, Vec<u8>)>>,
+    found: impl FnOnce() -> Result<Option<(PinnedValue, Vec<u8>)>>,
     length: *mut usize,
     ts: *mut *mut c_char,
     tslen: *mut usize,
@@ -50,7 +64,7 @@ unsafe fn give(
     nothing(length);
     nothing(tslen);
     fallible(errptr, || {
-        Ok(match found? {
+        Ok(match found()? {
             Some((value, timestamp)) => {
                 if !ts.is_null() {
                     *ts = copied(&timestamp, tslen);
@@ -74,9 +88,8 @@ api!(
         errptr: *mut *mut c_char,
     ) -> *mut c_char {
         let options = rocksdb_readoptions_t::of(options);
-        let found = (*db)
-            .db
-            .get_with_timestamp(&options, &(*db).default, bytes(k, klen));
+        let db = &*db;
+        let found = || with_timestamp(db, &options, &db.default, bytes(k, klen));
         give(found, length, ts, tslen, errptr)
     }
 );
@@ -94,8 +107,9 @@ api!(
         errptr: *mut *mut c_char,
     ) -> *mut c_char {
         let options = rocksdb_readoptions_t::of(options);
-        let family = family(cf).unwrap_or(&(*db).default);
-        let found = (*db).db.get_with_timestamp(&options, family, bytes(k, klen));
+        let db = &*db;
+        let family = family(cf).unwrap_or(&db.default);
+        let found = || with_timestamp(db, &options, family, bytes(k, klen));
         give(found, length, ts, tslen, errptr)
     }
 );
@@ -113,18 +127,26 @@ struct Places {
 ///
 /// # Safety
 /// The arrays have an element for each key.
-unsafe fn multi(
+unsafe fn multi<'a>(
     db: &rocksdb_t,
     options: *const rocksdb_readoptions_t,
-    keys: &[(&ColumnFamily, &[u8])],
+    count: usize,
+    keys: impl FnOnce() -> Vec<(&'a ColumnFamily, &'a [u8])>,
     places: &Places,
 ) {
+    let keys = attempt(|| Ok(keys()));
+    // An impossible number of keys has no place for errors.
+    let count = count * usize::from(count <= isize::MAX as usize / size_of::<usize>());
     let mut options = rocksdb_readoptions_t::of(options);
     if options.snapshot.is_none() {
         options.snapshot = Some(db.db.snapshot());
     }
-    for (at, (family, key)) in keys.iter().enumerate() {
-        let found = db.db.get_with_timestamp(&options, family, key);
+    for at in 0..count {
+        let found = || {
+            let keys = keys.as_ref().map_err(Clone::clone)?;
+            let (family, key) = keys[at];
+            with_timestamp(db, &options, family, key)
+        };
         *places.timestamps.add(at) = std::ptr::null_mut();
         *places.errors.add(at) = std::ptr::null_mut();
         *places.values.add(at) = give(
@@ -151,8 +173,10 @@ api!(
         errors: *mut *mut c_char,
     ) {
         let db = &*db;
-        let keys = buffers(k, klen, count).into_iter();
-        let keys: Vec<(&ColumnFamily, &[u8])> = keys.map(|key| (&db.default, key)).collect();
+        let keys = || {
+            let keys = buffers(k, klen, count).into_iter();
+            keys.map(|key| (&db.default, key)).collect()
+        };
         let places = Places {
             values,
             lengths,
@@ -160,7 +184,7 @@ api!(
             timestamp_lengths,
             errors,
         };
-        multi(db, options, &keys, &places)
+        multi(db, options, count, keys, &places)
     }
 );
 
@@ -179,9 +203,11 @@ api!(
         errors: *mut *mut c_char,
     ) {
         let db = &*db;
-        let families = array(families, count).iter();
-        let families = families.map(|cf| family(*cf).unwrap_or(&db.default));
-        let keys: Vec<(&ColumnFamily, &[u8])> = families.zip(buffers(k, klen, count)).collect();
+        let keys = || {
+            let families = array(families, count).iter();
+            let families = families.map(|cf| family(*cf).unwrap_or(&db.default));
+            families.zip(buffers(k, klen, count)).collect()
+        };
         let places = Places {
             values,
             lengths,
@@ -189,7 +215,7 @@ api!(
             timestamp_lengths,
             errors,
         };
-        multi(db, options, &keys, &places)
+        multi(db, options, count, keys, &places)
     }
 );
 
@@ -203,7 +229,101 @@ api!(
         tslen: usize,
     ) {
         if let Some(family) = family(cf) {
-            (*b).batch.delete_at(family, bytes(k, klen), bytes(ts, tslen));
+            add(&mut *b, |b| {
+                b.batch.delete_at(family, bytes(k, klen), bytes(ts, tslen))
+            });
         }
+    }
+);
+
+api!(
+    fn rocksdb_open_and_trim_history(
+        options: *const rocksdb_options_t,
+        name: *const c_char,
+        count: c_int,
+        names: *const *const c_char,
+        family_options: *const *const rocksdb_options_t,
+        handles: *mut *mut rocksdb_column_family_handle_t,
+        trim_ts: *mut c_char,
+        trim_tslen: usize,
+        errptr: *mut *mut c_char,
+    ) -> *mut rocksdb_t {
+        let families = Families::new(count, names, family_options, handles);
+        fallible(errptr, || {
+            let (whole, list) = with_families(options, &families)?;
+            let dir = path(name);
+            // The open refuses the option, before it looks at the families.
+            if !whole.avoid_flush_during_recovery {
+                check_all_named(&whole, &dir, &list)?;
+            }
+            let db = Db::open_and_trim_history(&whole, dir, bytes(trim_ts, trim_tslen))?;
+            give_handles(&db, &list, handles)?;
+            Ok(rocksdb_t::opened(db, &*options))
+        })
+    }
+);
+
+type SizeFn = unsafe extern "C" fn(*mut c_void, u32) -> usize;
+
+/// The caller's function for the length of a family's timestamps.
+struct Sizes {
+    state: *mut c_void,
+    size_of: SizeFn,
+}
+
+impl Sizes {
+    fn of(state: *mut c_void, size_of: Option<SizeFn>) -> Result<Sizes> {
+        let missing = || Error::invalid_argument("the sizes of timestamps are not given");
+        Ok(Sizes {
+            state,
+            size_of: size_of.ok_or_else(missing)?,
+        })
+    }
+
+    /// Returns the length of the timestamps of the family with that id.
+    ///
+    /// # Safety
+    /// The caller passed the function for this state.
+    unsafe fn of_family(&self, id: u32) -> Option<usize> {
+        // The function returns the maximum for a family that it does not know.
+        Some((self.size_of)(self.state, id)).filter(|size| *size != usize::MAX)
+    }
+}
+
+api!(
+    fn rocksdb_writebatch_update_timestamps(
+        b: *mut rocksdb_writebatch_t,
+        ts: *const c_char,
+        tslen: usize,
+        state: *mut c_void,
+        size_of: Option<SizeFn>,
+        errptr: *mut *mut c_char,
+    ) {
+        fallible(errptr, || {
+            let sizes = Sizes::of(state, size_of)?;
+            (*b).batch
+                .update_timestamps(bytes(ts, tslen), |id| sizes.of_family(id))?;
+            *(*b).unstamped() = false;
+            Ok(())
+        })
+    }
+);
+
+api!(
+    fn rocksdb_writebatch_wi_update_timestamps(
+        b: *mut rocksdb_writebatch_wi_t,
+        ts: *const c_char,
+        tslen: usize,
+        state: *mut c_void,
+        size_of: Option<SizeFn>,
+        errptr: *mut *mut c_char,
+    ) {
+        fallible(errptr, || {
+            let sizes = Sizes::of(state, size_of)?;
+            (*b).index_mut()
+                .update_timestamps(bytes(ts, tslen), |id| sizes.of_family(id))?;
+            *(*b).unstamped() = false;
+            Ok(())
+        })
     }
 );

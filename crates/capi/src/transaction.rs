@@ -11,19 +11,50 @@ use crate::batch_index::rocksdb_writebatch_wi_t;
 use crate::db::rocksdb_t;
 use crate::ffi::*;
 use crate::iterator::rocksdb_iterator_t;
+use crate::process::OfProcess;
 use crate::read::{give, rocksdb_pinnableslice_t};
 use crate::read_options::rocksdb_readoptions_t;
 use crate::snapshot::rocksdb_snapshot_t;
 
 /// `rocksdb_transaction_t`.
 pub struct rocksdb_transaction_t {
-    txn: Transaction,
+    txn: OfProcess<Transaction>,
     db: Db,
     /// The family of functions without `_cf`.
     default: ColumnFamily,
     /// Snapshots for which the caller has objects. Each is kept until the transaction is destroyed, even if
     /// the transaction drops it.
     lent: Vec<Arc<Snapshot>>,
+    pub timestamps: TransactionTimestamps,
+}
+
+/// The timestamps of a transaction.
+#[derive(Default)]
+pub struct TransactionTimestamps {
+    commit: Option<u64>,
+    /// The time of its reads, by which keys would be validated.
+    read: Option<u64>,
+}
+
+impl TransactionTimestamps {
+    /// Sets the time of the commit; false if it is not after the reads.
+    pub fn set_commit(&mut self, time: u64) -> bool {
+        let is_after = self.read.is_none_or(|read| time > read);
+        if is_after {
+            self.commit = Some(time);
+        }
+        is_after
+    }
+
+    /// Sets the time of the reads; false if it is before the present one, or not before the commit.
+    pub fn set_read(&mut self, time: u64) -> bool {
+        let fits =
+            self.read.is_none_or(|read| time >= read) && self.commit.is_none_or(|commit| time < commit);
+        if fits {
+            self.read = Some(time);
+        }
+        fits
+    }
 }
 
 type ReadOptionsPtr = *const rocksdb_readoptions_t;
@@ -40,15 +71,17 @@ impl rocksdb_transaction_t {
     ) -> *mut rocksdb_transaction_t {
         let Some(there) = old.as_mut() else {
             return boxed(rocksdb_transaction_t {
-                txn,
+                txn: OfProcess::new(txn),
                 db: base.db.clone(),
                 default: base.default.clone(),
                 lent: Vec::new(),
+                timestamps: TransactionTimestamps::default(),
             });
         };
-        there.txn = txn;
+        there.txn = OfProcess::new(txn);
         there.db = base.db.clone();
         there.default = base.default.clone();
+        there.timestamps = TransactionTimestamps::default();
         old
     }
 
@@ -76,8 +109,10 @@ unsafe fn read(
     let options = rocksdb_readoptions_t::of(options);
     let family = family(cf).unwrap_or(&object.default);
     match exclusive {
-        Some(exclusive) => object.txn.get_for_update(&options, family, key, exclusive, true),
-        None => object.txn.get(&options, family, key),
+        Some(exclusive) => object
+            .txn
+            .get_for_update_cf_opt(family, key, exclusive, true, &options),
+        None => object.txn.get_cf_opt(family, key, &options),
     }
 }
 
@@ -197,14 +232,27 @@ struct Results {
 }
 
 /// Reads keys of `families`, or of the default one if that is NULL, after locking them with `for_update`.
-unsafe fn read_many(
+unsafe fn read_many<'a>(
     txn: *mut rocksdb_transaction_t,
     options: ReadOptionsPtr,
     families: *const FamilyPtr,
-    keys: Vec<&[u8]>,
+    count: usize,
+    keys: impl FnOnce() -> Vec<&'a [u8]>,
     for_update: bool,
     results: &Results,
 ) {
+    let keys = match attempt(|| Ok(keys())) {
+        Ok(keys) => keys,
+        Err(error) => {
+            // An impossible number of keys has no place for errors.
+            let places = count * usize::from(count <= isize::MAX as usize / size_of::<usize>());
+            for at in 0..places {
+                let (values, lengths, errors) = (results.values, results.lengths, results.errors);
+                give(at, Err(error.clone()), values, lengths, errors);
+            }
+            return;
+        }
+    };
     let object = &mut *txn;
     let options: ReadOptions = rocksdb_readoptions_t::of(options);
     let families = array(families, keys.len());
@@ -215,8 +263,8 @@ unsafe fn read_many(
         .map(|(at, key)| (of(at).unwrap_or(&object.default), key))
         .collect();
     let read = match for_update {
-        true => object.txn.multi_get_for_update(&options, &pairs),
-        false => object.txn.multi_get(&options, &pairs),
+        true => object.txn.multi_get_for_update_cf_opt(&pairs, &options),
+        false => object.txn.multi_get_cf_opt(&pairs, &options),
     };
     for (at, result) in read.into_iter().enumerate() {
         give(at, result, results.values, results.lengths, results.errors);
@@ -235,7 +283,8 @@ macro_rules! read_many_functions {
             values: *mut *mut c_char, lengths: *mut usize, errors: *mut *mut c_char,
         ) {
             let results = Results { values, lengths, errors };
-            read_many(txn, options, std::ptr::null(), buffers(k, klen, count), $for_update, &results);
+            let keys = || buffers(k, klen, count);
+            read_many(txn, options, std::ptr::null(), count, keys, $for_update, &results);
         });
     };
     (@cf $name:ident, $for_update:literal) => {
@@ -245,7 +294,8 @@ macro_rules! read_many_functions {
             values: *mut *mut c_char, lengths: *mut usize, errors: *mut *mut c_char,
         ) {
             let results = Results { values, lengths, errors };
-            read_many(txn, options, families, buffers(k, klen, count), $for_update, &results);
+            let keys = || buffers(k, klen, count);
+            read_many(txn, options, families, count, keys, $for_update, &results);
         });
     };
 }
@@ -307,12 +357,12 @@ macro_rules! write_functions {
 }
 
 write_functions! {
-    fn rocksdb_transaction_put => pair put;
-    fn rocksdb_transaction_put_cf => pair_cf put;
-    fn rocksdb_transaction_merge => pair merge;
-    fn rocksdb_transaction_merge_cf => pair_cf merge;
-    fn rocksdb_transaction_delete => key delete;
-    fn rocksdb_transaction_delete_cf => key_cf delete;
+    fn rocksdb_transaction_put => pair put_cf;
+    fn rocksdb_transaction_put_cf => pair_cf put_cf;
+    fn rocksdb_transaction_merge => pair merge_cf;
+    fn rocksdb_transaction_merge_cf => pair_cf merge_cf;
+    fn rocksdb_transaction_delete => key delete_cf;
+    fn rocksdb_transaction_delete_cf => key_cf delete_cf;
 }
 
 api!(
@@ -370,7 +420,10 @@ api!(
 
 api!(
     fn rocksdb_transaction_destroy(txn: *mut rocksdb_transaction_t) {
-        free_box(txn)
+        match txn.as_ref() {
+            Some(object) if !object.txn.is_own() => std::mem::forget(taken(txn)),
+            _ => free_box(txn),
+        }
     }
 );
 
@@ -406,7 +459,7 @@ api!(
     ) {
         fallible(errptr, || {
             // The batch may be the transaction's own.
-            let batch = (*batch).index().write_batch().clone();
+            let batch = (*batch).whole()?.write_batch().clone();
             (*txn).txn.rebuild_from_write_batch(&batch)
         })
     }

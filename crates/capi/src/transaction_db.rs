@@ -2,13 +2,13 @@
 
 use std::ffi::{c_char, c_int};
 
-use esker::{ColumnFamily, Result, WriteOptions};
+use esker::{Db, Result};
 use txn::{TransactionDB, TransactionDBOptions, TransactionOptions, TxnDBWritePolicy};
 
-use crate::batch::{FamilyPtr, family, rocksdb_writebatch_t};
+use crate::batch::{FamilyPtr, rocksdb_writebatch_t};
 use crate::checkpoint::{rocksdb_checkpoint_object_create, rocksdb_checkpoint_t};
-use crate::column_family::{handle, rocksdb_column_family_handle_t};
-use crate::db::{Families, rocksdb_close, rocksdb_t};
+use crate::column_family::{rocksdb_column_family_handle_t, rocksdb_create_column_family};
+use crate::db::{Families, Kind, rocksdb_close, rocksdb_t};
 use crate::ffi::*;
 use crate::generated::objects::{
     rocksdb_flushoptions_t, rocksdb_flushwaloptions_t, rocksdb_transaction_options_t,
@@ -19,6 +19,7 @@ use crate::maintain::{
     rocksdb_flush, rocksdb_flush_cf, rocksdb_flush_cfs, rocksdb_flush_wal, rocksdb_flush_wal_with_options,
 };
 use crate::options::rocksdb_options_t;
+use crate::process::OfProcess;
 use crate::properties::{rocksdb_property_int, rocksdb_property_value};
 use crate::read::{
     rocksdb_get, rocksdb_get_cf, rocksdb_get_pinned, rocksdb_get_pinned_cf, rocksdb_multi_get,
@@ -27,12 +28,27 @@ use crate::read::{
 use crate::read_options::{rocksdb_readoptions_t, write_options};
 use crate::snapshot::{rocksdb_create_snapshot, rocksdb_release_snapshot, rocksdb_snapshot_t};
 use crate::transaction::rocksdb_transaction_t;
+use crate::write::{
+    rocksdb_delete, rocksdb_delete_cf, rocksdb_merge, rocksdb_merge_cf, rocksdb_put, rocksdb_put_cf,
+    rocksdb_write,
+};
 
 /// `rocksdb_transactiondb_t`.
-pub struct rocksdb_transactiondb_t {
-    transactions: TransactionDB,
-    /// The base database, which is closed together with this one.
-    base: *mut rocksdb_t,
+pub type rocksdb_transactiondb_t = rocksdb_t;
+
+/// Returns the transactions of a database that was opened for them; another has none, and standard error
+/// says so.
+///
+/// # Safety
+/// The database was not closed.
+unsafe fn transactions<'a>(db: *mut rocksdb_transactiondb_t, name: &str) -> Option<&'a TransactionDB> {
+    match &(*db).kind {
+        Kind::Locks(transactions) => Some(transactions),
+        _ => {
+            complain(&format!("{name}: the database has no transactions with locks"));
+            None
+        }
+    }
 }
 
 /// The maximum number of stripes: more would reduce no contention, and cost memory for each family.
@@ -89,8 +105,11 @@ unsafe fn over(
     base: *mut rocksdb_t,
     options: *const rocksdb_transactiondb_options_t,
 ) -> Result<*mut rocksdb_transactiondb_t> {
-    match TransactionDB::wrap((&(*base).db).clone(), &transactiondb_options(options)) {
-        Ok(transactions) => Ok(boxed(rocksdb_transactiondb_t { transactions, base })),
+    match TransactionDB::wrap(Db::clone(&(*base).db), &transactiondb_options(options)) {
+        Ok(transactions) => {
+            (*base).kind = Kind::Locks(OfProcess::new(transactions));
+            Ok(base)
+        }
         Err(error) => {
             rocksdb_close(base);
             Err(error)
@@ -123,12 +142,7 @@ api!(
         handles: *mut *mut rocksdb_column_family_handle_t,
         errptr: *mut *mut c_char,
     ) -> *mut rocksdb_transactiondb_t {
-        let families = Families {
-            count,
-            names,
-            family_options,
-            handles,
-        };
+        let families = Families::new(count, names, family_options, handles);
         fallible(errptr, || {
             let base = rocksdb_t::open_families(options, name, &families, |whole| whole.allow_2pc = true)?;
             over(base, transaction_options)
@@ -138,15 +152,13 @@ api!(
 
 api!(
     fn rocksdb_transactiondb_close(db: *mut rocksdb_transactiondb_t) {
-        if let Some(object) = taken(db) {
-            rocksdb_close(object.base);
-        }
+        rocksdb_close(db);
     }
 );
 
 api!(
     fn rocksdb_transactiondb_get_base_db(db: *mut rocksdb_transactiondb_t) -> *mut rocksdb_t {
-        (*(*db).base).another()
+        (*db).another()
     }
 );
 
@@ -163,13 +175,7 @@ api!(
         name: *const c_char,
         errptr: *mut *mut c_char,
     ) -> *mut rocksdb_column_family_handle_t {
-        fallible(errptr, || {
-            let options = (*options).family()?;
-            let transactions = &(*db).transactions;
-            Ok(handle(
-                transactions.create_column_family(&string(name), &options)?,
-            ))
-        })
+        rocksdb_create_column_family(db, options, name, errptr)
     }
 );
 
@@ -180,12 +186,12 @@ api!(
         options: *const rocksdb_transaction_options_t,
         old: *mut rocksdb_transaction_t,
     ) -> *mut rocksdb_transaction_t {
-        let object = &*db;
         let options = transaction_options(options);
-        let begun = object
-            .transactions
-            .begin_transaction(&write_options(writes), &options);
-        rocksdb_transaction_t::begun(begun, &*object.base, old)
+        let Some(transactions) = transactions(db, "rocksdb_transaction_begin") else {
+            return std::ptr::null_mut();
+        };
+        let begun = transactions.begin_transaction(&write_options(writes), &options);
+        rocksdb_transaction_t::begun(begun, &*db, old)
     }
 );
 
@@ -194,8 +200,8 @@ api!(
         db: *mut rocksdb_transactiondb_t,
         count: *mut usize,
     ) -> *mut *mut rocksdb_transaction_t {
-        let object = &*db;
-        let prepared = object.transactions.get_all_prepared_transactions();
+        let prepared = transactions(db, "rocksdb_transactiondb_get_prepared_transactions")
+            .map_or_else(Vec::new, TransactionDB::get_all_prepared_transactions);
         put_out(count, prepared.len());
         if prepared.is_empty() {
             return std::ptr::null_mut();
@@ -207,111 +213,36 @@ api!(
             return list;
         }
         for (at, transaction) in prepared.into_iter().enumerate() {
-            *list.add(at) = rocksdb_transaction_t::begun(transaction, &*object.base, std::ptr::null_mut());
+            *list.add(at) = rocksdb_transaction_t::begun(transaction, &*db, std::ptr::null_mut());
         }
         list
     }
 );
 
-/// Writes rows outside of transactions: they are locked during the write.
-unsafe fn write(
-    db: *mut rocksdb_transactiondb_t,
-    options: *const rocksdb_writeoptions_t,
-    cf: FamilyPtr,
-    errptr: *mut *mut c_char,
-    what: impl FnOnce(&TransactionDB, &WriteOptions, &ColumnFamily) -> Result<()>,
-) {
-    fallible(errptr, || {
-        let object = &*db;
-        let family = family(cf).unwrap_or(&(*object.base).default);
-        what(&object.transactions, &write_options(options), family)
-    })
-}
-
-/// Defines functions that write one row, by their arguments.
-macro_rules! write_functions {
-    ($(fn $name:ident => $shape:ident $method:ident;)+) => {
-        $( write_functions!(@$shape $name, $method); )+
-    };
-    (@pair $name:ident, $method:ident) => {
-        api!(fn $name(
-            db: *mut rocksdb_transactiondb_t, options: *const rocksdb_writeoptions_t,
-            k: *const c_char, klen: usize, v: *const c_char, vlen: usize, errptr: *mut *mut c_char,
-        ) {
-            write(db, options, std::ptr::null_mut(), errptr, |db, options, family| {
-                db.$method(options, family, bytes(k, klen), bytes(v, vlen))
-            })
-        });
-    };
-    (@pair_cf $name:ident, $method:ident) => {
-        api!(fn $name(
-            db: *mut rocksdb_transactiondb_t, options: *const rocksdb_writeoptions_t, cf: FamilyPtr,
-            k: *const c_char, klen: usize, v: *const c_char, vlen: usize, errptr: *mut *mut c_char,
-        ) {
-            write(db, options, cf, errptr, |db, options, family| {
-                db.$method(options, family, bytes(k, klen), bytes(v, vlen))
-            })
-        });
-    };
-    (@key $name:ident, $method:ident) => {
-        api!(fn $name(
-            db: *mut rocksdb_transactiondb_t, options: *const rocksdb_writeoptions_t,
-            k: *const c_char, klen: usize, errptr: *mut *mut c_char,
-        ) {
-            write(db, options, std::ptr::null_mut(), errptr, |db, options, family| {
-                db.$method(options, family, bytes(k, klen))
-            })
-        });
-    };
-    (@key_cf $name:ident, $method:ident) => {
-        api!(fn $name(
-            db: *mut rocksdb_transactiondb_t, options: *const rocksdb_writeoptions_t, cf: FamilyPtr,
-            k: *const c_char, klen: usize, errptr: *mut *mut c_char,
-        ) {
-            write(db, options, cf, errptr, |db, options, family| {
-                db.$method(options, family, bytes(k, klen))
-            })
-        });
-    };
-}
-
-write_functions! {
-    fn rocksdb_transactiondb_put => pair put;
-    fn rocksdb_transactiondb_put_cf => pair_cf put;
-    fn rocksdb_transactiondb_merge => pair merge;
-    fn rocksdb_transactiondb_merge_cf => pair_cf merge;
-    fn rocksdb_transactiondb_delete => key delete;
-    fn rocksdb_transactiondb_delete_cf => key_cf delete;
-}
-
-api!(
-    fn rocksdb_transactiondb_write(
-        db: *mut rocksdb_transactiondb_t,
-        options: *const rocksdb_writeoptions_t,
-        batch: *mut rocksdb_writebatch_t,
-        errptr: *mut *mut c_char,
-    ) {
-        fallible(errptr, || {
-            let transactions = &(*db).transactions;
-            transactions.write(&write_options(options), (*batch).whole()?)
-        })
-    }
-);
-
-/// Defines functions that call those of the base database.
-macro_rules! functions_of_base {
+/// Defines functions that are those of any database: writes take locks by the kind of the database.
+macro_rules! functions_of_any {
     ($(fn $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)? => $base:ident;)+) => { $(
         api!(fn $name(db: *mut rocksdb_transactiondb_t, $($arg: $type),*) $(-> $ret)? {
-            $base((*db).base, $($arg),*)
+            $base(db, $($arg),*)
         });
     )+ };
 }
 
 type Reads = *const rocksdb_readoptions_t;
+type Writes = *const rocksdb_writeoptions_t;
 type Key = *const c_char;
 type Error = *mut *mut c_char;
 
-functions_of_base! {
+functions_of_any! {
+    fn rocksdb_transactiondb_put(o: Writes, k: Key, n: usize, v: Key, vn: usize, e: Error) => rocksdb_put;
+    fn rocksdb_transactiondb_put_cf(o: Writes, cf: FamilyPtr, k: Key, n: usize, v: Key, vn: usize, e: Error)
+        => rocksdb_put_cf;
+    fn rocksdb_transactiondb_merge(o: Writes, k: Key, n: usize, v: Key, vn: usize, e: Error) => rocksdb_merge;
+    fn rocksdb_transactiondb_merge_cf(o: Writes, cf: FamilyPtr, k: Key, n: usize, v: Key, vn: usize, e: Error)
+        => rocksdb_merge_cf;
+    fn rocksdb_transactiondb_delete(o: Writes, k: Key, n: usize, e: Error) => rocksdb_delete;
+    fn rocksdb_transactiondb_delete_cf(o: Writes, cf: FamilyPtr, k: Key, n: usize, e: Error) => rocksdb_delete_cf;
+    fn rocksdb_transactiondb_write(o: Writes, batch: *mut rocksdb_writebatch_t, e: Error) => rocksdb_write;
     fn rocksdb_transactiondb_get(o: Reads, k: Key, n: usize, length: *mut usize, e: Error) -> *mut c_char
         => rocksdb_get;
     fn rocksdb_transactiondb_get_cf(o: Reads, cf: FamilyPtr, k: Key, n: usize, length: *mut usize, e: Error) -> *mut c_char

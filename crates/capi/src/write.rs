@@ -25,7 +25,7 @@ macro_rules! write_functions {
         ) {
             fallible(errptr, || {
                 let db = &*db;
-                db.db.$method(&write_options(options), &db.default, bytes(k, klen), bytes(v, vlen))
+                db.$method(&db.default, bytes(k, klen), bytes(v, vlen), &write_options(options))
             })
         });
     };
@@ -37,7 +37,7 @@ macro_rules! write_functions {
             fallible(errptr, || {
                 let db = &*db;
                 let family = family(cf).unwrap_or(&db.default);
-                db.db.$method(&write_options(options), family, bytes(k, klen), bytes(v, vlen))
+                db.$method(family, bytes(k, klen), bytes(v, vlen), &write_options(options))
             })
         });
     };
@@ -48,7 +48,7 @@ macro_rules! write_functions {
         ) {
             fallible(errptr, || {
                 let db = &*db;
-                db.db.$method(&write_options(options), &db.default, bytes(k, klen))
+                db.$method(&db.default, bytes(k, klen), &write_options(options))
             })
         });
     };
@@ -59,22 +59,22 @@ macro_rules! write_functions {
         ) {
             fallible(errptr, || {
                 let db = &*db;
-                db.db.$method(&write_options(options), family(cf).unwrap_or(&db.default), bytes(k, klen))
+                db.$method(family(cf).unwrap_or(&db.default), bytes(k, klen), &write_options(options))
             })
         });
     };
 }
 
 write_functions! {
-    fn rocksdb_put => pair put_opt;
-    fn rocksdb_put_cf => pair_cf put_opt;
-    fn rocksdb_merge => pair merge;
-    fn rocksdb_merge_cf => pair_cf merge;
-    fn rocksdb_delete_range_cf => pair_cf delete_range;
-    fn rocksdb_delete => key delete_opt;
-    fn rocksdb_delete_cf => key_cf delete_opt;
-    fn rocksdb_singledelete => key single_delete;
-    fn rocksdb_singledelete_cf => key_cf single_delete;
+    fn rocksdb_put => pair put_cf_opt;
+    fn rocksdb_put_cf => pair_cf put_cf_opt;
+    fn rocksdb_merge => pair merge_cf_opt;
+    fn rocksdb_merge_cf => pair_cf merge_cf_opt;
+    fn rocksdb_delete_range_cf => pair_cf delete_range_cf_opt;
+    fn rocksdb_delete => key delete_cf_opt;
+    fn rocksdb_delete_cf => key_cf delete_cf_opt;
+    fn rocksdb_singledelete => key single_delete_cf_opt;
+    fn rocksdb_singledelete_cf => key_cf single_delete_cf_opt;
 }
 
 /// Writes one row with a timestamp.
@@ -85,103 +85,42 @@ unsafe fn stamped(
     add: impl FnOnce(&mut WriteBatch, &esker::ColumnFamily),
 ) -> Result<()> {
     let db = &*db;
+    db.check_stamped()?;
     let mut batch = WriteBatch::new();
     add(&mut batch, family(cf).unwrap_or(&db.default));
-    db.db.write(&write_options(options), batch)
+    db.db.write_opt(batch, &write_options(options))
 }
 
-api!(
-    fn rocksdb_put_with_ts(
-        db: *mut rocksdb_t,
-        options: WriteOptionsPtr,
-        k: *const c_char,
-        klen: usize,
-        ts: *const c_char,
-        tslen: usize,
-        v: *const c_char,
-        vlen: usize,
-        errptr: *mut *mut c_char,
-    ) {
-        fallible(errptr, || {
-            stamped(db, options, std::ptr::null_mut(), |batch, family| {
-                batch.put_at(family, bytes(k, klen), bytes(ts, tslen), bytes(v, vlen));
-            })
-        })
-    }
-);
-
-api!(
-    fn rocksdb_put_cf_with_ts(
-        db: *mut rocksdb_t,
-        options: WriteOptionsPtr,
-        cf: FamilyPtr,
-        k: *const c_char,
-        klen: usize,
-        ts: *const c_char,
-        tslen: usize,
-        v: *const c_char,
-        vlen: usize,
-        errptr: *mut *mut c_char,
-    ) {
-        fallible(errptr, || {
-            stamped(db, options, cf, |batch, family| {
-                batch.put_at(family, bytes(k, klen), bytes(ts, tslen), bytes(v, vlen));
-            })
-        })
-    }
-);
-
-/// Functions that delete a key with a timestamp: in the default family, and in a given one.
-macro_rules! deletes_with_timestamp {
-    (fn $name:ident; fn $name_cf:ident;) => {
-        api!(
-            fn $name(
-                db: *mut rocksdb_t,
-                options: WriteOptionsPtr,
-                k: *const c_char,
-                klen: usize,
-                ts: *const c_char,
-                tslen: usize,
-                errptr: *mut *mut c_char,
-            ) {
-                fallible(errptr, || {
-                    stamped(db, options, std::ptr::null_mut(), |batch, family| {
-                        batch.delete_at(family, bytes(k, klen), bytes(ts, tslen));
-                    })
+/// Defines functions that write a key with a timestamp: in the default family, and in a given one.
+macro_rules! writes_with_timestamp {
+    ($(fn $name:ident, fn $name_cf:ident => $method:ident($($value:ident, $length:ident)?);)+) => { $(
+        api!(fn $name(
+            db: *mut rocksdb_t, options: WriteOptionsPtr, k: *const c_char, klen: usize,
+            ts: *const c_char, tslen: usize, $($value: *const c_char, $length: usize,)? errptr: *mut *mut c_char,
+        ) {
+            $name_cf(
+                db, options, std::ptr::null_mut(), k, klen, ts, tslen, $($value, $length,)? errptr,
+            )
+        });
+        api!(fn $name_cf(
+            db: *mut rocksdb_t, options: WriteOptionsPtr, cf: FamilyPtr, k: *const c_char, klen: usize,
+            ts: *const c_char, tslen: usize, $($value: *const c_char, $length: usize,)? errptr: *mut *mut c_char,
+        ) {
+            fallible(errptr, || {
+                stamped(db, options, cf, |batch, family| {
+                    batch.$method(family, bytes(k, klen), bytes(ts, tslen) $(, bytes($value, $length))?);
                 })
-            }
-        );
-        api!(
-            fn $name_cf(
-                db: *mut rocksdb_t,
-                options: WriteOptionsPtr,
-                cf: FamilyPtr,
-                k: *const c_char,
-                klen: usize,
-                ts: *const c_char,
-                tslen: usize,
-                errptr: *mut *mut c_char,
-            ) {
-                fallible(errptr, || {
-                    stamped(db, options, cf, |batch, family| {
-                        batch.delete_at(family, bytes(k, klen), bytes(ts, tslen));
-                    })
-                })
-            }
-        );
-    };
-}
-
-deletes_with_timestamp! {
-    fn rocksdb_delete_with_ts;
-    fn rocksdb_delete_cf_with_ts;
+            })
+        });
+    )+ };
 }
 
 // A single deletion with a timestamp is written as a deletion: a deletion is allowed wherever a single
 // deletion is, and compactions keep the history of both in the same way.
-deletes_with_timestamp! {
-    fn rocksdb_singledelete_with_ts;
-    fn rocksdb_singledelete_cf_with_ts;
+writes_with_timestamp! {
+    fn rocksdb_put_with_ts, fn rocksdb_put_cf_with_ts => put_at(v, vlen);
+    fn rocksdb_delete_with_ts, fn rocksdb_delete_cf_with_ts => delete_at();
+    fn rocksdb_singledelete_with_ts, fn rocksdb_singledelete_cf_with_ts => delete_at();
 }
 
 api!(
@@ -192,9 +131,7 @@ api!(
         errptr: *mut *mut c_char,
     ) {
         fallible(errptr, || {
-            let db = &(*db).db;
-            db.write_in_place(&write_options(options), (*batch).in_place()?)
-                .map(drop)
+            (*db).write_in_place((*batch).in_place()?, &write_options(options))
         })
     }
 );
@@ -207,8 +144,8 @@ api!(
         errptr: *mut *mut c_char,
     ) {
         fallible(errptr, || {
-            let batch = (*batch).index_mut();
-            batch.write_to(&(*db).db, &write_options(options)).map(drop)
+            let batch = (*batch).whole()?;
+            (*db).write_index(&write_options(options), batch)
         })
     }
 );

@@ -85,6 +85,14 @@ pub fn context_modifier(base: u32, offset: u64) -> u32 {
 const XXH3_TYPE_BYTE_FACTOR: u32 = 0x6b90_83d9;
 
 /// The checksum type of a file's blocks; the number is in the file's footer.
+///
+/// ```
+/// # use esker_codec::checksum as esker;
+/// use esker::ChecksumType;
+///
+/// assert_eq!(ChecksumType::parse("kXXH3"), Some(ChecksumType::Xxh3));
+/// assert_eq!(ChecksumType::Crc32c.name(), "kCRC32c");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ChecksumType {

@@ -15,15 +15,58 @@
 //! [`Compressor`] and [`Decompressor`] keep the library state that can be reused between blocks. The length
 //! that a stored block claims is trusted only as far as its algorithm could reach from the existing bytes.
 
+#[cfg_attr(not(feature = "default"), allow(dead_code, reason = "the codecs use it"))]
+mod bounds;
+mod codecs;
 mod compressor;
 mod decompressor;
 #[cfg(test)]
+mod features;
+#[cfg(all(test, feature = "default"))]
 mod tests;
 
-pub use compressor::{Compressor, train_dictionary};
+// The default features are all codecs.
+#[cfg(not(feature = "default"))]
+#[cfg_attr(
+    not(feature = "default"),
+    allow(dead_code, reason = "the codecs that are built in do not use it")
+)]
+mod absent;
+#[cfg(feature = "bzip2")]
+mod bzip2_stream;
+#[cfg(feature = "lz4")]
+mod lz4;
+#[cfg(feature = "snappy")]
+mod snappy;
+#[cfg(feature = "zlib")]
+mod zlib;
+#[cfg(feature = "zstd")]
+mod zstandard;
+
+use std::fmt;
+
+use base::Error;
+
+pub use codecs::zstandard::train_dictionary;
+pub use compressor::Compressor;
 pub use decompressor::Decompressor;
 
+/// The error of a library; blocks of ordinary size with ordinary settings never cause it.
+#[cold]
+fn failed(ty: CompressionType, what: impl fmt::Display) -> Error {
+    Error::invalid_argument(format!("cannot compress with {}: {what}", ty.property_name()))
+}
+
 /// The compression of a block; the number is its type byte.
+///
+/// ```
+/// # use esker_codec::compression as esker;
+/// use esker::CompressionType;
+///
+/// assert_eq!(CompressionType::from_options_name("kZSTD"), Some(CompressionType::Zstd));
+/// // True unless the program was built without the feature.
+/// assert!(CompressionType::Zstd.is_supported() || CompressionType::Zstd.feature() == "zstd");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum CompressionType {
@@ -144,13 +187,56 @@ impl CompressionType {
         }
     }
 
-    /// True if this engine can write and read the type.
+    /// True if this build can write and read the type: all but Xpress, unless the feature of its codec is
+    /// off.
     pub fn is_supported(self) -> bool {
-        self != CompressionType::Xpress
+        match self {
+            CompressionType::None => true,
+            CompressionType::Snappy => cfg!(feature = "snappy"),
+            CompressionType::Zlib => cfg!(feature = "zlib"),
+            CompressionType::Bzip2 => cfg!(feature = "bzip2"),
+            CompressionType::Lz4 | CompressionType::Lz4Hc => cfg!(feature = "lz4"),
+            CompressionType::Xpress => false,
+            CompressionType::Zstd | CompressionType::ZstdNotFinal => cfg!(feature = "zstd"),
+        }
+    }
+
+    /// The cheapest type that this build can write: LZ4, else Snappy, else none.
+    pub fn cheapest() -> CompressionType {
+        [CompressionType::Lz4, CompressionType::Snappy]
+            .into_iter()
+            .find(|ty| ty.is_supported())
+            .unwrap_or(CompressionType::None)
+    }
+
+    /// The feature of this crate, and of `esker`, that builds the type in; empty if there is none.
+    pub fn feature(self) -> &'static str {
+        match self {
+            CompressionType::None | CompressionType::Xpress => "",
+            CompressionType::Snappy => "snappy",
+            CompressionType::Zlib => "zlib",
+            CompressionType::Bzip2 => "bzip2",
+            CompressionType::Lz4 | CompressionType::Lz4Hc => "lz4",
+            CompressionType::Zstd | CompressionType::ZstdNotFinal => "zstd",
+        }
     }
 }
 
 /// The options of compression. None of them is needed for reads.
+///
+/// ```
+/// # use esker_codec::compression as esker;
+/// use esker::CompressionOptions;
+///
+/// // Set as `ColumnFamilyOptions::compression_opts`.
+/// let options = CompressionOptions {
+///     level: 3,
+///     max_dict_bytes: 16 << 10,
+///     zstd_max_train_bytes: 1 << 20,
+///     ..Default::default()
+/// };
+/// assert!(options.keeps(4096, 2048));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompressionOptions {
     /// The level in the library's own scale; [`DEFAULT_LEVEL`](CompressionOptions::DEFAULT_LEVEL) (the
@@ -196,6 +282,7 @@ impl CompressionOptions {
         compressed_len as u64 <= raw_len as u64 * per_kb / 1024
     }
 
+    #[cfg_attr(not(feature = "default"), allow(dead_code, reason = "the codecs use it"))]
     fn level_or(&self, default: i32) -> i32 {
         if self.level == CompressionOptions::DEFAULT_LEVEL {
             default

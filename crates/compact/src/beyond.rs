@@ -27,7 +27,7 @@ pub struct KeyRange {
 
 #[derive(Debug)]
 struct Run {
-    /// By key, without overlaps.
+    /// The files, ordered by key, without overlaps.
     files: Vec<KeyRange>,
     /// The first file that does not end before the key of the last query.
     at: usize,

@@ -16,6 +16,8 @@ pub struct BlobGarbageCollection {
 }
 
 /// Whether a manual compaction relocates values of old blob files, regardless of the family's options.
+///
+/// See the example of [`CompactRangeOptions`](crate::CompactRangeOptions).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BlobGarbageCollectionPolicy {
     /// Values of old blob files are relocated.

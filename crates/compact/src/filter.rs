@@ -4,6 +4,8 @@
 use base::{Kind, Result, SeqNo};
 
 /// The kind of value that a [`CompactionFilter`] is called with.
+///
+/// See the example of [`CompactionFilter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueType {
     /// A plain value; a value in a blob file has been read.
@@ -15,6 +17,8 @@ pub enum ValueType {
 }
 
 /// The decision of a filter about an entry.
+///
+/// See the example of [`CompactionFilter`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// The entry stays as it is.
@@ -38,6 +42,26 @@ pub enum Decision {
 /// It is called for the newest version of each key, whether or not a snapshot sees it, and for each merge
 /// operand newer than the last snapshot. It is not called for the results of a merge. Entries that snapshots
 /// see are not excluded: see [`FilterContext::oldest_snapshot`].
+///
+/// ```
+/// # use esker_compact as esker;
+///
+/// use esker::{CompactionFilter, Decision, ValueType};
+///
+/// /// Drops rows without a value.
+/// struct DropsEmpty;
+///
+/// impl CompactionFilter for DropsEmpty {
+///     fn filter(&mut self, _level: usize, _key: &[u8], kind: ValueType, value: &[u8]) -> Decision {
+///         match kind == ValueType::Value && value.is_empty() {
+///             true => Decision::Remove,
+///             false => Decision::Keep,
+///         }
+///     }
+/// }
+///
+/// assert_eq!(DropsEmpty.filter(1, b"key", ValueType::Value, b""), Decision::Remove);
+/// ```
 pub trait CompactionFilter: Send {
     /// Decides about `key` (with its timestamp, if the family has timestamps), compacted from `level`.
     fn filter(&mut self, level: usize, key: &[u8], value_type: ValueType, value: &[u8]) -> Decision;
@@ -50,6 +74,8 @@ pub trait CompactionFilter: Send {
 }
 
 /// Why a table is written.
+///
+/// See the example of [`CompactionFilterFactory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TableFileCreationReason {
     /// A flush of memtables.
@@ -61,6 +87,8 @@ pub enum TableFileCreationReason {
 }
 
 /// The circumstances of a flush or compaction, from which its filter is created.
+///
+/// See the example of [`CompactionFilterFactory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterContext {
     /// Every file of the family takes part.
@@ -80,6 +108,30 @@ pub struct FilterContext {
 }
 
 /// Creates a filter for each compaction, and for the flushes that it chooses.
+///
+/// ```
+/// # use esker_compact as esker;
+///
+/// use esker::{CompactionFilter, CompactionFilterFactory, Decision, FilterContext, ValueType};
+/// # struct DropsEmpty;
+/// # impl CompactionFilter for DropsEmpty {
+/// #     fn filter(&mut self, _: usize, _: &[u8], _: ValueType, _: &[u8]) -> Decision {
+/// #         Decision::Keep
+/// #     }
+/// # }
+///
+/// struct Factory;
+///
+/// impl CompactionFilterFactory for Factory {
+///     fn name(&self) -> &str {
+///         "example.Factory"
+///     }
+///
+///     fn create(&self, context: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
+///         context.is_full_compaction.then(|| Box::new(DropsEmpty) as _)
+///     }
+/// }
+/// ```
 pub trait CompactionFilterFactory: Send + Sync + 'static {
     /// The factory's name in the OPTIONS file.
     fn name(&self) -> &str;

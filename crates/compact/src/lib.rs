@@ -62,6 +62,7 @@ pub use picker::range::{
     BottommostLevelCompaction, CompactRangeOptions, OutputLevel, RangeCompaction, RangePick, RangeRequest,
     RangeStep, pick_range,
 };
+pub use picker::trim::pick_to_trim;
 pub use picker::{FileFacts, JobId, NoFacts, PickContext, Running, pick};
 pub use plan::{CompactionReason, LevelFiles, Plan};
 pub use score::{LevelScore, Scores};

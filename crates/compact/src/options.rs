@@ -6,6 +6,15 @@ use crate::blob_gc::BlobGarbageCollection;
 use crate::styles::Style;
 
 /// The file of a level that is compacted first.
+///
+/// ```
+/// # use esker_compact as esker;
+///
+/// use esker::CompactionPri;
+///
+/// assert_eq!(CompactionPri::from_name("kRoundRobin"), Some(CompactionPri::RoundRobin));
+/// assert_eq!(CompactionPri::MinOverlappingRatio.name(), "kMinOverlappingRatio");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CompactionPri {
     /// The largest file, where a file with many deletions counts for more.

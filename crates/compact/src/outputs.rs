@@ -126,8 +126,8 @@ pub trait OutputSink<C> {
     /// Adds an entry to the open file. Entries come in the order of internal keys.
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
 
-    /// As [`add`](OutputSink::add), for a key that is known to share exactly `common` bytes with [the
-    /// previous one](OutputSink::last_key).
+    /// Adds an entry as [`add`](OutputSink::add) does, for a key that is known to share exactly `common`
+    /// bytes with [the previous one](OutputSink::last_key).
     fn add_sharing(&mut self, key: &[u8], common: usize, value: &[u8]) -> Result<()> {
         let _ = common;
         self.add(key, value)

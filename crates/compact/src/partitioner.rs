@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The circumstances of a compaction, from which its partitioner is created.
+///
+/// See the example of [`SstPartitionerFactory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartitionerContext<'a> {
     /// Every file of the family takes part.
@@ -20,6 +22,8 @@ pub struct PartitionerContext<'a> {
 }
 
 /// Decides where the output files of one compaction end. One thread uses it. Its names are RocksDB's.
+///
+/// See the example of [`SstPartitionerFactory`].
 pub trait SstPartitioner: Send {
     /// True if the file that ends with `prev_user_key`, of `current_output_file_size` bytes so far, is to end
     /// there, and the next one to begin with `current_user_key`. Called for every key that is about to be
@@ -36,6 +40,37 @@ pub trait SstPartitioner: Send {
 }
 
 /// Creates a partitioner for each compaction.
+///
+/// ```
+/// # use esker_compact as esker;
+///
+/// use esker::{PartitionerContext, SstPartitioner, SstPartitionerFactory};
+///
+/// /// Ends a file behind each key that ends with a slash.
+/// struct BySlash;
+///
+/// impl SstPartitioner for BySlash {
+///     fn should_partition(&mut self, previous: &[u8], _current: &[u8], _file_size: u64) -> bool {
+///         previous.ends_with(b"/")
+///     }
+///
+///     fn can_do_trivial_move(&mut self, smallest: &[u8], largest: &[u8]) -> bool {
+///         smallest == largest
+///     }
+/// }
+///
+/// impl SstPartitionerFactory for BySlash {
+///     fn text(&self) -> String {
+///         "example.BySlash".into()
+///     }
+///
+///     fn create_partitioner(&self, _context: &PartitionerContext<'_>) -> Option<Box<dyn SstPartitioner>> {
+///         Some(Box::new(BySlash))
+///     }
+/// }
+///
+/// assert!(BySlash.should_partition(b"a/", b"b", 0));
+/// ```
 pub trait SstPartitionerFactory: Send + Sync + 'static {
     /// The value in the OPTIONS file: a name, or `{id=NAME;...}`.
     fn text(&self) -> String;
@@ -59,6 +94,16 @@ impl fmt::Debug for dyn SstPartitionerFactory {
 
 /// Ends files where the first `length` bytes of the keys change: RocksDB's
 /// `SstPartitionerFixedPrefixFactory`.
+///
+/// ```
+/// # use esker_compact as esker;
+///
+/// use esker::{SstPartitionerFactory, SstPartitionerFixedPrefixFactory};
+///
+/// // Set as `ColumnFamilyOptions::sst_partitioner_factory`.
+/// let factory = SstPartitionerFixedPrefixFactory::new(4);
+/// assert!(factory.text().starts_with("{length=4;"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SstPartitionerFixedPrefixFactory {
     length: usize,

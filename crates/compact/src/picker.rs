@@ -22,6 +22,7 @@ pub mod range;
 mod repeated;
 mod running;
 pub mod settled;
+pub mod trim;
 pub mod universal;
 
 /// The most urgent compaction in the style of the options; `None` if none is needed or all conflict with

@@ -18,13 +18,21 @@ use crate::split::{Border, SplitLimits};
 use crate::tombstones::CompactionTombstones;
 
 /// Why files are compacted. The names are RocksDB's.
+///
+/// ```
+/// # use esker_compact as esker;
+///
+/// use esker::CompactionReason;
+///
+/// assert_eq!(CompactionReason::LevelL0FilesNum.to_string(), "LevelL0FilesNum");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CompactionReason {
     /// L0 has too many files, or too many bytes.
     LevelL0FilesNum,
     /// A level exceeds its target size.
     LevelMaxLevelSize,
-    /// A user asked for it.
+    /// A user requested the compaction.
     ManualCompaction,
     /// A file is marked: a collector of table properties, or a user, asked for it.
     FilesMarkedForCompaction,
@@ -67,7 +75,7 @@ impl fmt::Display for CompactionReason {
 pub struct LevelFiles {
     /// The level.
     pub level: usize,
-    /// In L0 the newest first, otherwise by key.
+    /// The files: in L0 the newest first, otherwise by key.
     pub files: Vec<Arc<FileMetadata>>,
 }
 
@@ -110,6 +118,8 @@ pub struct Plan {
     pub blob_garbage: BlobGarbageRequest,
     /// The caller's flag that cancels this compaction.
     pub canceled: Option<Arc<AtomicBool>>,
+    /// Rows newer than this timestamp are dropped, as if they had never been written; `None`: none are.
+    pub trim_ts: Option<Arc<[u8]>>,
     /// No older data exists in the key range of the inputs: deletions and sequence numbers may be dropped.
     pub bottommost: bool,
     /// Every file of the version takes part.
@@ -191,6 +201,7 @@ impl Plan {
             output_path_id: None,
             blob_garbage: BlobGarbageRequest::default(),
             canceled: None,
+            trim_ts: None,
             bottommost,
             is_full_compaction: num_inputs == version.num_files(),
             target_file_size: parts.target_file_size,
@@ -320,7 +331,11 @@ impl Plan {
             }
         }
         let sets: Vec<&FragmentedTombstones> = sets.iter().map(|set| &**set).collect();
-        Ok(CompactionTombstones::new(self.cmp.clone(), &sets))
+        let tombstones = CompactionTombstones::new(self.cmp.clone(), &sets);
+        Ok(match &self.trim_ts {
+            Some(trim_ts) => tombstones.trimmed_to(trim_ts.clone()),
+            None => tombstones,
+        })
     }
 
     /// The rules for the compaction cursor, as far as the plan decides them. The caller adds snapshots,
@@ -330,6 +345,7 @@ impl Plan {
             bottommost: self.bottommost,
             beyond: self.beyond.clone(),
             level: self.start_level(),
+            trim_ts: self.trim_ts.clone(),
             ..CompactionRules::new(self.cmp.clone())
         }
     }

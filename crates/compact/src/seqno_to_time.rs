@@ -16,6 +16,17 @@ const MAX_PAIRS: usize = 1000;
 
 /// Pairs of a sequence number and Unix seconds, both ascending. A pair means that this was the last sequence
 /// number at that time: rows up to it were written then or earlier, rows after it then or later.
+///
+/// ```
+/// # use esker_compact as esker;
+///
+/// use esker::SeqnoToTimeMapping;
+///
+/// let mut mapping = SeqnoToTimeMapping::default();
+/// mapping.append(10, 1_000);
+/// mapping.append(20, 2_000);
+/// assert_eq!(mapping.oldest_approximate_time(15), Some(1_000));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeqnoToTimeMapping {
     pairs: Vec<(SeqNo, u64)>,

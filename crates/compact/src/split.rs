@@ -60,6 +60,8 @@ pub struct OutputSplitter {
     boundaries: u64,
     /// The first border that no key has passed yet.
     next_border: usize,
+    /// The minimum size in bytes of a file that ends at a border.
+    min_at_border: u64,
     /// The user's partitioner.
     pub(crate) partitioner: Option<Box<dyn SstPartitioner>>,
 }
@@ -69,6 +71,7 @@ impl OutputSplitter {
     pub fn new(cmp: UserComparator, limits: SplitLimits) -> OutputSplitter {
         OutputSplitter {
             cmp,
+            min_at_border: limits.target_file_size / MIN_PART_AT_BORDER,
             limits,
             at: 0,
             in_gap: true,
@@ -83,6 +86,12 @@ impl OutputSplitter {
     /// Files also end where `partitioner` decides.
     pub fn with_partitioner(mut self, partitioner: Option<Box<dyn SstPartitioner>>) -> OutputSplitter {
         self.partitioner = partitioner;
+        self
+    }
+
+    /// Files end at borders only if they have at least `bytes`.
+    pub fn with_min_at_border(mut self, bytes: u64) -> OutputSplitter {
+        self.min_at_border = self.min_at_border.max(bytes);
         self
     }
 
@@ -117,7 +126,7 @@ impl OutputSplitter {
         let at_border = self.next_border < self.limits.borders.len() && self.passes_border(key);
         let Some(file_size) = file_size else { return false };
         let stop = file_size >= self.limits.max_output_file_size
-            || (at_border && file_size >= self.limits.target_file_size / MIN_PART_AT_BORDER)
+            || (at_border && file_size >= self.min_at_border)
             || (crossed > 0 && self.is_good_end(crossed, self.overlapped_bytes - before, file_size));
         if stop {
             self.boundaries = 0;
@@ -258,5 +267,51 @@ impl OutputSplitter {
             .into_iter()
             .chain(before)
             .fold(0, |sum: u64, file| sum.saturating_add(file.size))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::Kind;
+
+    use super::*;
+
+    /// A file of 100 bytes a key, of four streams of ten keys: the keys before which files end.
+    fn ends(min_at_border: u64) -> Vec<String> {
+        let key = |stream: u64, number: u64| format!("{stream}:{number:02}");
+        let border = |stream| Border {
+            key: key(stream, 9).into_bytes().into(),
+            behind: true,
+        };
+        let limits = SplitLimits {
+            output_level: 6,
+            grandparents: Vec::new(),
+            target_file_size: 100_000,
+            max_output_file_size: 100_000,
+            max_compaction_bytes: u64::MAX,
+            borders: (0..4).map(border).collect(),
+        };
+        let mut splitter =
+            OutputSplitter::new(UserComparator::Bytewise, limits).with_min_at_border(min_at_border);
+        let (mut ends, mut size) = (Vec::new(), None);
+        for (stream, number) in (0..4).flat_map(|stream| (0..10).map(move |number| (stream, number))) {
+            let key = key(stream, number);
+            let internal = base::internal_key::encode(key.as_bytes(), 1, Kind::Value);
+            if splitter.should_stop_before(&internal, size, true) {
+                ends.push(key);
+                size = None;
+            }
+            size = Some(size.unwrap_or(0) + 100);
+        }
+        ends
+    }
+
+    #[test]
+    fn files_end_at_borders_from_a_size_on() {
+        // A 256th of the target.
+        assert_eq!(ends(0), ["1:00", "2:00", "3:00"]);
+        assert_eq!(ends(1000), ["1:00", "2:00", "3:00"]);
+        assert_eq!(ends(1001), ["2:00"]);
+        assert_eq!(ends(5000), [""; 0]);
     }
 }

@@ -5,6 +5,8 @@ use std::fmt;
 use crate::options::LeveledOptions;
 
 /// Why writes wait.
+///
+/// See the example of [`StallCondition`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StallCause {
     /// Too many memtables wait for a flush.
@@ -22,6 +24,15 @@ pub enum StallCause {
 }
 
 /// Whether writes may proceed.
+///
+/// ```
+/// # use esker_compact::stall as esker;
+///
+/// use esker::{StallCause, StallCondition};
+///
+/// let condition = StallCondition::Stopped { cause: StallCause::L0FileCountLimit };
+/// assert_eq!(condition.option(), "level0_stop_writes_trigger");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StallCondition {
     /// Writes proceed at full speed.

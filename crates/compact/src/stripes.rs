@@ -7,7 +7,7 @@ use base::{MAX_SEQNO, SeqNo};
 /// or [`MAX_SEQNO`] where only readers without a snapshot do.
 #[derive(Clone, Debug)]
 pub struct Stripes {
-    /// In ascending order.
+    /// The sequence numbers of the snapshots, in ascending order.
     snapshots: Vec<SeqNo>,
     earliest: SeqNo,
     /// The stripe of the last query: entries of similar age come together.

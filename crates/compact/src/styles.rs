@@ -19,6 +19,8 @@ pub enum Style {
 }
 
 /// When a universal compaction stops taking in sorted runs.
+///
+/// See the example of [`CompactionOptionsUniversal`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CompactionStopStyle {
     /// When the next run is not of similar size as the last one.
@@ -29,6 +31,19 @@ pub enum CompactionStopStyle {
 }
 
 /// The options of universal compaction.
+///
+/// ```
+/// # use esker_compact as esker;
+///
+/// use esker::{CompactionOptionsUniversal, CompactionStopStyle};
+///
+/// let options = CompactionOptionsUniversal {
+///     max_size_amplification_percent: 100,
+///     stop_style: CompactionStopStyle::SimilarSize,
+///     ..Default::default()
+/// };
+/// assert_eq!(options.min_merge_width, 2);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactionOptionsUniversal {
     /// The percentage by which the next sorted run may be larger than those taken in. Default: 1.
@@ -75,6 +90,8 @@ impl Default for CompactionOptionsUniversal {
 }
 
 /// An age of files, and the temperature that files of this age get.
+///
+/// See the example of [`CompactionOptionsFifo`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileTemperatureAge {
     /// The temperature.
@@ -84,6 +101,22 @@ pub struct FileTemperatureAge {
 }
 
 /// The options of FIFO compaction, besides `ttl`.
+///
+/// ```
+/// # mod esker {
+/// #     pub use base::Temperature;
+/// #     pub use esker_compact::{CompactionOptionsFifo, FileTemperatureAge};
+/// # }
+/// use esker::{CompactionOptionsFifo, FileTemperatureAge, Temperature};
+///
+/// let an_hour_old = FileTemperatureAge { temperature: Temperature::COLD, age: 3600 };
+/// let options = CompactionOptionsFifo {
+///     max_table_files_size: 10 << 30,
+///     file_temperature_age_thresholds: vec![an_hour_old],
+///     ..Default::default()
+/// };
+/// assert!(!options.allow_compaction);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactionOptionsFifo {
     /// The bytes of all tables above which the oldest are dropped. Default: 1 GiB.

@@ -20,6 +20,8 @@ use crate::stripes::Stripes;
 pub struct CompactionTombstones {
     cmp: UserComparator,
     all: Arc<FragmentedTombstones>,
+    /// Tombstones newer than this timestamp hide nothing and are dropped.
+    trim_ts: Option<Arc<[u8]>>,
 }
 
 impl CompactionTombstones {
@@ -28,6 +30,7 @@ impl CompactionTombstones {
         CompactionTombstones {
             cmp,
             all: FragmentedTombstones::empty(),
+            trim_ts: None,
         }
     }
 
@@ -35,7 +38,24 @@ impl CompactionTombstones {
     /// ([`Plan::tombstone_bounds`](crate::Plan::tombstone_bounds)).
     pub fn new(cmp: UserComparator, sets: &[&FragmentedTombstones]) -> CompactionTombstones {
         let all = Arc::new(FragmentedTombstones::merge(&cmp, sets));
-        CompactionTombstones { cmp, all }
+        CompactionTombstones {
+            cmp,
+            all,
+            trim_ts: None,
+        }
+    }
+
+    /// Drops the tombstones newer than `trim_ts`, as if they had never been written.
+    pub fn trimmed_to(self, trim_ts: Arc<[u8]>) -> CompactionTombstones {
+        CompactionTombstones {
+            trim_ts: Some(trim_ts),
+            ..self
+        }
+    }
+
+    fn is_trimmed(&self, timestamp: &[u8]) -> bool {
+        let newer = |trim_ts: &Arc<[u8]>| self.cmp.compare_timestamp(timestamp, trim_ts) == Ordering::Greater;
+        self.trim_ts.as_ref().is_some_and(newer)
     }
 
     /// True if there are no tombstones.
@@ -64,6 +84,7 @@ impl CompactionTombstones {
             let old = self.all.iter().flat_map(|fragment| {
                 (0..fragment.seqnos.len())
                     .filter(move |&i| self.droppable(fragment.timestamp(i), full_history_ts_low))
+                    .filter(move |&i| !self.is_trimmed(fragment.timestamp(i)))
                     .map(move |i| RangeTombstone {
                         start: [fragment.start, fragment.timestamp(i)].concat(),
                         end: [fragment.end, fragment.timestamp(i)].concat(),
@@ -115,6 +136,10 @@ impl CompactionTombstones {
             let mut newer: Option<(usize, SeqNo)> = None;
             for (n, &seqno) in fragment.seqnos.iter().enumerate() {
                 let timestamp = fragment.timestamp(n);
+                if self.is_trimmed(timestamp) {
+                    *rules.dropped += 1;
+                    continue;
+                }
                 let ceiling = rules.stripes.of(seqno);
                 let repeats = newer.is_some_and(|(newer, at)| {
                     let newer = fragment.timestamp(newer);

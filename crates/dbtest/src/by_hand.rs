@@ -12,7 +12,7 @@ pub fn at_once() -> FlushOptions {
 
 /// Flushes the default family, even if that stalls writes, and waits for it.
 pub fn flush(db: &Db) {
-    db.flush(&at_once()).unwrap();
+    db.flush_opt(&at_once()).unwrap();
 }
 
 /// Flushes the default family, and waits until no compaction is due.
@@ -23,13 +23,7 @@ pub fn flush_and_settle(db: &Db) {
 
 /// Compacts the default family with the default options of a manual compaction.
 pub fn compact(db: &Db) {
-    db.compact_range(
-        &db.default_column_family(),
-        &CompactRangeOptions::default(),
-        None,
-        None,
-    )
-    .unwrap();
+    db.compact_range(None, None).unwrap();
 }
 
 /// Options of a compaction that also rewrites the last level.
@@ -47,5 +41,6 @@ pub fn rewrite(db: &Db) {
 
 /// Rewrites all tables of `family`.
 pub fn rewrite_family(db: &Db, family: &ColumnFamily) {
-    db.compact_range(family, &everything(), None, None).unwrap();
+    db.compact_range_cf_opt(family, None, None, &everything())
+        .unwrap();
 }

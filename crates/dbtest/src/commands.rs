@@ -271,7 +271,7 @@ impl Session {
             }
             "flush" => {
                 let family = self.family(case)?;
-                self.db()?.flush_cf(&at_once(), &[family])?;
+                self.db()?.flush_cf_opt(&[family], &at_once())?;
                 self.settle(case)
             }
             "wait" => self.db()?.wait_for_compact(),
@@ -426,7 +426,7 @@ impl Session {
             let words: Vec<&str> = words.collect();
             add_to_batch(&mut batch, &family, &words).map_err(|error| error.context(line))?;
         }
-        self.db()?.write(&options, batch)?;
+        self.db()?.write_opt(batch, &options)?;
         self.settle(case)
     }
 
@@ -440,11 +440,11 @@ impl Session {
         };
         let (db, family) = (self.db()?, self.family(case)?);
         for number in (from..to).step_by(step) {
-            db.put_opt(
-                &options,
+            db.put_cf_opt(
                 &family,
                 format!("key{number:06}").as_bytes(),
-                &filler(number, len),
+                filler(number, len),
+                &options,
             )?;
         }
         self.settle(case)
@@ -473,7 +473,7 @@ impl Session {
     fn get(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
         let (options, family) = (self.read_options(case)?, self.family(case)?);
         for key in case.input.lines() {
-            let value = self.db()?.get_opt(&options, &family, &bytes(key)?);
+            let value = self.db()?.get_cf_opt(&family, &bytes(key)?, &options);
             print_found(out, key, value);
         }
         Ok(())
@@ -485,7 +485,7 @@ impl Session {
         for (key, value) in case
             .input
             .lines()
-            .zip(self.db()?.multi_get(&options, &family, &keys))
+            .zip(self.db()?.multi_get_cf_opt(&family, &keys, &options))
         {
             print_found(out, key, value);
         }
@@ -562,7 +562,7 @@ impl Session {
             self.family(case)?,
             flag(case, "reverse"),
         );
-        let mut iter = self.db()?.iter_cf(&options, &family);
+        let mut iter = self.db()?.iter_cf_opt(&family, &options);
         if reverse {
             iter.seek_to_last()
         } else {
@@ -580,7 +580,9 @@ impl Session {
         let name: Option<String> = optional(case, "as")?;
         let mut iter = match name.as_ref().and_then(|name| self.iterators.remove(name)) {
             Some(held) => held,
-            None => self.db()?.iter_cf(&self.read_options(case)?, &self.family(case)?),
+            None => self
+                .db()?
+                .iter_cf_opt(&self.family(case)?, &self.read_options(case)?),
         };
         for line in case.input.lines() {
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -624,7 +626,7 @@ impl Session {
         };
         let (begin, end) = (optional_bytes(case, "begin")?, optional_bytes(case, "end")?);
         self.db()?
-            .compact_range(&family, &options, begin.as_deref(), end.as_deref())?;
+            .compact_range_cf_opt(&family, begin.as_deref(), end.as_deref(), &options)?;
         self.settle(case)
     }
 
@@ -769,7 +771,10 @@ fn add_to_batch(batch: &mut WriteBatch, family: &ColumnFamily, words: &[&str]) -
             batch.delete_at(family, &key, &timestamp);
         }
         ["sdel", key] => batch.single_delete_cf(family, &bytes(key)?),
-        ["merge", key, operand] => batch.merge_cf(family, &bytes(key)?, &value_of(operand)?),
+        ["merge", key, operand] => {
+            let (key, timestamp) = stamped(key)?;
+            batch.merge_at(family, &key, &timestamp, &value_of(operand)?);
+        }
         ["delrange", begin, end] => {
             let (begin, timestamp) = stamped(begin)?;
             batch.delete_range_at(family, &begin, &bytes(end)?, &timestamp);

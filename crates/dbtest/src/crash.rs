@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex};
 
 use base::env::Rng;
 use base::filename::{self, FileKind};
-use esker::{CompactRangeOptions, Db, FlushOptions};
+use esker::Db;
 use vfs::{Action, FaultFs, FileSystem, MemFs, Rule, UnsyncedPolicy};
 
 /// The path of the databases of these tests.
@@ -148,11 +148,9 @@ fn live_on(flavour: &Flavour, fs: &MemFs, db: Db, ledger: &mut Ledger, rng: &mut
 
     let db = session.db().clone();
     let families = db.column_families();
-    db.flush_cf(&FlushOptions::default(), &families)
-        .map_err(say("flush"))?;
+    db.flush_cf(&families).map_err(say("flush"))?;
     for family in &families {
-        db.compact_range(family, &CompactRangeOptions::default(), None, None)
-            .map_err(say("compact"))?;
+        db.compact_range_cf(family, None, None).map_err(say("compact"))?;
     }
     crate::files::come_to_rest(&db).map_err(say("wait"))?;
     if fs.open_without_name() > 0 {

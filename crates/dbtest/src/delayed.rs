@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use esker::{Db, Event, EventListener, FlushOptions, Options, StallCause, StallCondition};
+use esker::{Db, Event, EventListener, Options, StallCause, StallCondition};
 
 /// A gate that holds every compaction until the sender is dropped.
 struct Gate(Mutex<Receiver<()>>);
@@ -35,13 +35,13 @@ pub fn delayed(dir: &Path) -> (Db, Sender<()>) {
     for _ in 0..2 {
         db.put(b"a", b"1").unwrap();
         db.put(b"z", b"1").unwrap();
-        db.flush(&FlushOptions::default()).unwrap();
+        db.flush().unwrap();
     }
     let condition = StallCondition::Delayed {
         cause: StallCause::L0FileCountLimit,
     };
     testkit::wait_until("a delayed write", || {
-        db.put(b"k", &[1; 100_000]).unwrap();
+        db.put(b"k", [1; 100_000]).unwrap();
         db.statistics().stall(condition).count > 0
     });
     (db, go)

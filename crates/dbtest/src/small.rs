@@ -7,8 +7,8 @@ use std::sync::Arc;
 use base::{InternalComparator, Kind, Result, UserComparator, filename, internal_key};
 use blob::{BlobWriter, BlobWriterOptions};
 use esker::{
-    Cache, CacheOptions, ColumnFamilyOptions, CompactRangeOptions, CompressionOptions, CompressionType, Db,
-    FileChecksumGenFactory, FilterPolicy, FlushOptions, Options, WriteBatch, WriteOptions,
+    Cache, CacheOptions, ColumnFamilyOptions, CompressionOptions, CompressionType, Db,
+    FileChecksumGenFactory, FilterPolicy, Options, WriteBatch, WriteOptions,
 };
 use sst::{TableWriter, TableWriterOptions};
 use vfs::{FileSystem, MemFs};
@@ -143,7 +143,7 @@ impl SmallDatabase {
                 4 => batch.delete_range(&key(20), &key(23)),
                 _ => batch.put(b"blob3", b"no longer a blob"),
             }
-            db.write(&write, batch)?;
+            db.write_opt(batch, &write)?;
             states.push(rows(&db)?);
         }
         db.close()?;
@@ -178,24 +178,24 @@ fn fill(db: &Db) -> Result<()> {
     let other = db.column_family(OTHER).expect("it was created");
     let write = WriteOptions::default();
     for i in 0..24 {
-        db.put(&key(i), &value(i, 1))?;
+        db.put(key(i), value(i, 1))?;
         if i % 3 == 0 {
-            db.put_opt(&write, &other, &key(i), &value(i, 1))?;
+            db.put_cf_opt(&other, key(i), value(i, 1), &write)?;
         }
     }
     for family in [&default, &other] {
-        db.compact_range(family, &CompactRangeOptions::default(), None, None)?;
+        db.compact_range_cf(family, None, None)?;
     }
-    db.delete(&key(5))?;
-    db.single_delete(&write, &default, &key(6))?;
-    db.delete_range(&write, &default, &key(10), &key(14))?;
-    db.delete_range(&write, &other, &key(9), &key(13))?;
-    db.merge(&write, &default, &key(8), b"merged")?;
-    db.put(&key(7), &value(7, 2))?;
-    db.flush_cf(&FlushOptions::default(), &[default.clone(), other.clone()])?;
+    db.delete(key(5))?;
+    db.single_delete_cf_opt(&default, key(6), &write)?;
+    db.delete_range_cf_opt(&default, key(10), key(14), &write)?;
+    db.delete_range_cf_opt(&other, key(9), key(13), &write)?;
+    db.merge_cf_opt(&default, key(8), b"merged", &write)?;
+    db.put(key(7), value(7, 2))?;
+    db.flush_cf(&[default.clone(), other.clone()])?;
     for i in 30..36 {
-        db.put(&key(i), &value(i, 3))?;
+        db.put(key(i), value(i, 3))?;
     }
-    db.merge(&write, &default, &key(8), b"twice")?;
-    db.flush(&FlushOptions::default())
+    db.merge_cf_opt(&default, key(8), b"twice", &write)?;
+    db.flush()
 }

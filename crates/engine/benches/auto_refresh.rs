@@ -12,8 +12,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use esker::{
-    BlockBasedOptions, Cache, CacheOptions, ColumnFamilyOptions, CompactRangeOptions, CompressionType, Db,
-    DbIterator, Options, ReadOptions, WriteOptions,
+    BlockBasedOptions, Cache, CacheOptions, ColumnFamilyOptions, CompressionType, Db, DbIterator, Options,
+    WriteOptions,
 };
 use paired::{Comparison, median};
 use tempfile::TempDir;
@@ -98,12 +98,11 @@ impl Scratch {
         let mut value = [0; VALUE_LEN];
         for row in 0..rows {
             rng.fill(&mut value);
-            db.put_opt(&unlogged, &family, &key(row), &value)
+            db.put_cf_opt(&family, key(row), value, &unlogged)
                 .expect("a write");
         }
-        db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-            .expect("one level");
-        let mut all = db.iter(&ReadOptions::default());
+        db.compact_range_cf(&family, None, None).expect("one level");
+        let mut all = db.iter();
         all.seek_to_first();
         while all.valid() {
             all.next();
@@ -136,7 +135,7 @@ impl Scratch {
     /// The nanoseconds of a seek with its steps, without the option and with it, for each round.
     fn measure(&self, walk: &Walk) -> Vec<[f64; 2]> {
         let snapshot = self.db.snapshot();
-        let mut iterator = self.db.iter(&ReadOptions::default());
+        let mut iterator = self.db.iter();
         let mut rng = fastrand::Rng::with_seed(13354);
         let mut round = || {
             let mut times = [Duration::ZERO; 2];

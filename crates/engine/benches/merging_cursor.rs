@@ -16,8 +16,7 @@
 
 use divan::Bencher;
 use esker::{
-    BlockBasedOptions, Cache, CacheOptions, ColumnFamilyOptions, CompressionType, Db, DbIterator,
-    FlushOptions, Options, ReadOptions,
+    BlockBasedOptions, Cache, CacheOptions, ColumnFamilyOptions, CompressionType, Db, DbIterator, Options,
 };
 use tempfile::TempDir;
 use testkit::bench::{Shuffled, key, size};
@@ -63,11 +62,10 @@ impl Scratch {
         let db = Db::open(&options, dir.path().join("db")).expect("a new database");
         for run in 0..runs.max(1) {
             for i in (run..keys()).step_by(runs.max(1)) {
-                db.put(&key(i), &VALUE).expect("a database that takes writes");
+                db.put(key(i), VALUE).expect("a database that takes writes");
             }
             if runs > 0 {
-                db.flush(&FlushOptions::default())
-                    .expect("a database that takes writes");
+                db.flush().expect("a database that takes writes");
             }
         }
         assert_eq!(db.live_files().len(), runs);
@@ -84,7 +82,7 @@ impl Scratch {
     }
 
     fn iterator(&self) -> DbIterator {
-        self.db.iter(&ReadOptions::default())
+        self.db.iter()
     }
 }
 

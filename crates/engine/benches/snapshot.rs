@@ -39,7 +39,7 @@ impl Scratch {
         };
         let family = self.db.default_column_family();
         self.db
-            .put_opt(&unlogged, &family, b"key", b"value")
+            .put_cf_opt(&family, b"key", b"value", &unlogged)
             .expect("a write");
     }
 }

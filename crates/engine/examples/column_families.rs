@@ -2,7 +2,7 @@
 //!
 //! `cargo run --example column_families -p esker -- DIR`; it works on the database that it made before, too.
 
-use esker::{ColumnFamilyOptions, Db, Options, WriteBatch, WriteOptions};
+use esker::{ColumnFamilyOptions, Db, Options, WriteBatch};
 
 fn main() -> esker::Result<()> {
     let dir = std::env::args()
@@ -32,7 +32,7 @@ fn main() -> esker::Result<()> {
     let mut batch = WriteBatch::new();
     batch.put_cf(&sessions, b"ada", b"open");
     batch.put_cf(&archive, b"ada/1", b"closed");
-    db.write(&WriteOptions::default(), batch)?;
+    db.write(batch)?;
 
     for family in db.column_families() {
         println!(

@@ -4,27 +4,20 @@
 
 use esker::{Db, Error, ErrorKind, Options};
 
-/// Says what a program can do about `error`.
-fn way_out(error: &Error) -> &'static str {
-    match error.kind() {
-        ErrorKind::LockHeld => {
-            "another process has the database open: close it there, or open it read-only or as a secondary"
-        }
-        ErrorKind::NoSpace => "free some space; the database resumes by itself, or at once by Db::resume",
-        ErrorKind::Corruption => "run `esker verify DIR`, then restore a backup or run `esker repair DIR`",
-        ErrorKind::InvalidArgument => "the call or an option can never work as it is: the message names it",
-        ErrorKind::Busy | ErrorKind::TryAgain | ErrorKind::TimedOut => "the same call may succeed later",
-        ErrorKind::ReadOnly => "writes are refused after a failure: Db::resume, or close and open again",
-        _ => "see the message",
-    }
+/// Prints the error, and what to do about it.
+fn explain(error: &Error) {
+    println!(
+        "{error}\n  {}",
+        error.kind().way_out().unwrap_or("see the message")
+    );
 }
 
 fn main() -> esker::Result<()> {
     let dir = std::env::args().nth(1).unwrap_or_else(|| "errors.db".to_owned());
     // Nothing is created unless it is asked for.
     let missing = Db::open(&Options::default(), format!("{dir}/missing")).expect_err("no database is there");
-    println!("{missing}\n  {}", way_out(&missing));
-    assert_eq!(missing.kind(), ErrorKind::InvalidArgument);
+    explain(&missing);
+    assert_eq!(missing.kind(), ErrorKind::NoDatabase);
 
     let options = Options {
         create_if_missing: true,
@@ -32,14 +25,14 @@ fn main() -> esker::Result<()> {
     };
     let db = Db::open(&options, &dir)?;
     let locked = Db::open(&options, &dir).expect_err("a database is opened once");
-    println!("{locked}\n  {}", way_out(&locked));
+    explain(&locked);
     assert_eq!(locked.kind(), ErrorKind::LockHeld);
 
     // After a close every call fails, and loses nothing.
     db.put(b"key", b"value")?;
     db.close()?;
     let closed = db.get(b"key").unwrap_err();
-    println!("{closed}\n  {}", way_out(&closed));
+    explain(&closed);
     assert_eq!(closed.kind(), ErrorKind::ShutdownInProgress);
     Ok(())
 }

@@ -43,7 +43,7 @@ fn main() -> esker::Result<()> {
     options.column_family.write_buffer_size = 4 << 20;
     let db = Db::open(&options, &dir)?;
     for row in 0..rows {
-        db.put(&row.to_be_bytes(), &value(row, 0))?;
+        db.put(row.to_be_bytes(), value(row, 0))?;
     }
 
     let snapshot = db.snapshot();
@@ -55,12 +55,12 @@ fn main() -> esker::Result<()> {
                     if done.load(Ordering::Relaxed) {
                         return Ok(round);
                     }
-                    db.put(&row.to_be_bytes(), &value(row, round))?;
+                    db.put(row.to_be_bytes(), value(row, round))?;
                 }
             }
             Ok(0)
         });
-        let mut iter = db.iter(&ReadOptions {
+        let mut iter = db.iter_opt(&ReadOptions {
             snapshot: Some(snapshot),
             auto_refresh_iterator_with_snapshot: !hold,
             fill_cache: false,

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use esker::{Db, MergeOperator, Options, WriteOptions};
+use esker::{Db, MergeOperator, Options};
 
 /// Adds little-endian numbers. (RocksDB's own `uint64add` does the same, and is known by name to RocksDB's
 /// tools.)
@@ -48,7 +48,7 @@ fn main() -> esker::Result<()> {
     let family = db.default_column_family();
     let before = db.get(b"visits")?.as_deref().and_then(number).unwrap_or(0);
     for _ in 0..1000 {
-        db.merge(&WriteOptions::default(), &family, b"visits", &1u64.to_le_bytes())?;
+        db.merge_cf(&family, b"visits", 1u64.to_le_bytes())?;
     }
     let after = db.get(b"visits")?.as_deref().and_then(number);
     println!("{before} visits before, {after:?} now");

@@ -1,6 +1,6 @@
 //! The quick start of the README. It can be run again over the database that it has created.
 
-use esker::{ColumnFamilyOptions, Db, Options, ReadOptions, WriteBatch, WriteOptions};
+use esker::{ColumnFamilyOptions, Db, Options, WriteBatch};
 
 fn main() -> esker::Result<()> {
     let options = Options {
@@ -8,31 +8,19 @@ fn main() -> esker::Result<()> {
         ..Options::default()
     };
     let db = Db::open(&options, "people.db")?; // or a directory that RocksDB has written
-
-    db.put(b"ada", b"1815")?;
-    assert_eq!(db.get(b"ada")?.as_deref(), Some(&b"1815"[..]));
-
-    let before = db.snapshot();
-    let mut batch = WriteBatch::new();
-    batch.put(b"grace", b"1906");
-    batch.delete(b"ada");
-    db.write(&WriteOptions::default(), batch)?; // all or nothing, also across column families
-
-    let mut rows = db.iter(&ReadOptions {
-        snapshot: Some(before),
-        ..ReadOptions::default()
-    });
-    rows.seek_to_first();
-    while rows.valid() {
-        println!("{:?} = {:?}", rows.key(), rows.value()); // the snapshot still has ada
-        rows.next();
-    }
-    rows.status()?;
-
-    // Existing column families are opened together with the database.
     let years = match db.column_family("years") {
-        Some(years) => years,
+        Some(years) => years, // existing families are opened together with the database
         None => db.create_column_family("years", &ColumnFamilyOptions::default())?,
     };
-    db.put_opt(&WriteOptions::default(), &years, b"1815", b"ada")
+    let mut batch = WriteBatch::new();
+    batch.put(b"ada", b"1815");
+    batch.put_cf(&years, b"1815", b"ada");
+    db.write(batch)?; // all or nothing, across column families
+
+    assert_eq!(db.get("ada")?.as_deref(), Some(&b"1815"[..]));
+    for row in db.prefix("a") {
+        let (key, value) = row?;
+        println!("{key:?} = {value:?}");
+    }
+    Ok(())
 }

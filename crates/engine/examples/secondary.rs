@@ -3,7 +3,7 @@
 //!
 //! `cargo run --example secondary -p esker -- DIR`
 
-use esker::{Db, ErrorKind, Options, WriteOptions};
+use esker::{Db, ErrorKind, Options};
 
 fn main() -> esker::Result<()> {
     let dir = std::env::args().nth(1).unwrap_or_else(|| "primary.db".to_owned());
@@ -28,14 +28,7 @@ fn main() -> esker::Result<()> {
         secondary.latest_sequence_number()
     );
 
-    let refused = secondary
-        .put_opt(
-            &WriteOptions::default(),
-            &secondary.default_column_family(),
-            b"key",
-            b"x",
-        )
-        .unwrap_err();
+    let refused = secondary.put(b"key", b"x").unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::NotSupported);
     secondary.close()?;
     primary.close()

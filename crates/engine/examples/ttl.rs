@@ -30,12 +30,12 @@ fn main() -> esker::Result<()> {
     let family = db.db().default_column_family();
     let (write, read) = (WriteOptions::default(), ReadOptions::default());
 
-    db.put(&write, &family, b"session", b"an hour")?;
-    db.put_with_ttl(&write, &family, b"code", b"a minute", Duration::from_secs(60))?;
+    db.put_cf_opt(&family, b"session", b"an hour", &write)?;
+    db.put_with_ttl_cf_opt(&family, b"code", b"a minute", Duration::from_secs(60), &write)?;
     clock.advance(Duration::from_secs(61));
-    assert_eq!(db.get(&read, &family, b"code")?, None);
+    assert_eq!(db.get_cf_opt(&family, b"code", &read)?, None);
     assert_eq!(
-        db.get(&read, &family, b"session")?.as_deref(),
+        db.get_cf_opt(&family, b"session", &read)?.as_deref(),
         Some(&b"an hour"[..])
     );
     println!("the code has expired, the session has not");

@@ -14,6 +14,17 @@ use crate::options::loss::LostOption;
 use crate::stats::StallTotal;
 
 /// The reason for a flush.
+///
+/// ```
+/// use esker::{Event, FlushReason};
+///
+/// /// Counts the flushes that memory was short for.
+/// fn is_for_memory(event: &Event) -> bool {
+///     matches!(event, Event::FlushBegun { reason: FlushReason::WriteBufferManager, .. })
+/// }
+/// assert_eq!(FlushReason::ManualFlush.name(), "Manual Flush");
+/// # assert!(!is_for_memory(&Event::WalCreated { wal: 7 }));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushReason {
     /// Memtables are full.
@@ -23,7 +34,7 @@ pub enum FlushReason {
     WriteBufferManager,
     /// The memtables keep WALs that are too large together.
     WalFull,
-    /// A user requested it, or the database closes.
+    /// A user requested the flush, or the database closes.
     ManualFlush,
     /// The database recovers from a background error.
     ErrorRecovery,
@@ -43,6 +54,8 @@ impl FlushReason {
 }
 
 /// A file that was ingested.
+///
+/// See the example of [`Event`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IngestedFile {
     /// The original path.
@@ -62,6 +75,25 @@ pub struct IngestedFile {
 }
 
 /// An event of the engine. Its `Display` is one line, the same everywhere.
+///
+/// ```
+/// use esker::{Event, EventListener};
+///
+/// struct Prints;
+///
+/// impl EventListener for Prints {
+///     fn on_event(&self, event: &Event) {
+///         match event {
+///             Event::Flushed { family, bytes, .. } => println!("{family}: flushed {bytes} bytes"),
+///             Event::Ingested { files, .. } => files.iter().for_each(|file| println!("{}", file.external_path)),
+///             Event::RowTooLarge { path, outcome, .. } => println!("{path}: {outcome:?}"),
+///             other => println!("{other}"), // the line of the info log
+///         }
+///     }
+/// }
+///
+/// Prints.on_event(&Event::WalCreated { wal: 7 });
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 #[expect(
@@ -363,6 +395,8 @@ pub enum Event {
 }
 
 /// The treatment of a row that is too large.
+///
+/// See the example of [`Event`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowTooLargeOutcome {
     /// Recovery drops the row, and keeps the whole WAL at this path.
@@ -654,6 +688,29 @@ impl fmt::Display for Event {
 ///
 /// A panic in it stops the database: nothing is written until [`Db::resume`](crate::Db::resume) or the next
 /// open. The operation of the event continues, and other listeners are notified.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// use std::sync::Arc;
+/// use esker::{Db, Event, EventListener, Options};
+///
+/// struct Print;
+/// impl EventListener for Print {
+///     fn on_event(&self, event: &Event) {
+///         println!("{event}");
+///     }
+/// }
+///
+/// let options = Options {
+///     create_if_missing: true,
+///     listeners: vec![Arc::new(Print)],
+///     ..Default::default()
+/// };
+/// let db = Db::open(&options, dir.path())?;
+/// db.put(b"key", b"value")?;
+/// db.flush()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait EventListener: Send + Sync {
     /// Called once per event.
     fn on_event(&self, event: &Event);

@@ -13,7 +13,7 @@
 //! let snapshot = db.snapshot();
 //! db.delete(b"key").unwrap();
 //! let as_it_was = ReadOptions { snapshot: Some(snapshot), ..Default::default() };
-//! assert!(db.get_opt(&as_it_was, &db.default_column_family(), b"key").unwrap().is_some());
+//! assert!(db.get_cf_opt(&db.default_column_family(), b"key", &as_it_was).unwrap().is_some());
 //! assert!(db.get(b"key").unwrap().is_none());
 //! ```
 //!
@@ -21,27 +21,20 @@
 //!
 //! | task | start with |
 //! |---|---|
-//! | open and close | [`Db::open`], [`Options`], [`Db::open_read_only`], [`Db::open_as_secondary`],
-//! [`Db::close`] |
-//! | write | [`Db::put`], [`Db::delete`], [`Db::merge`], [`Db::delete_range`], [`WriteBatch`] with
-//! [`Db::write`], [`WriteOptions`] |
+//! | open and close | [`Db::open`], [`Options`], [`Db::open_read_only`], [`Db::open_as_secondary`], [`Db::close`] |
+//! | write | [`Db::put`], [`Db::delete`], [`Db::merge`], [`Db::delete_range`], [`WriteBatch`] with [`Db::write`], [`WriteOptions`] |
 //! | read | [`Db::get`], [`Db::get_pinned`], [`Db::multi_get`], [`ReadOptions`] |
-//! | scan | [`Db::range`], [`Db::prefix`], [`Db::iter`] and [`DbIterator`], [`Db::multi_scan`],
-//! [`MultiCfIterator`] |
+//! | scan | [`Db::range`], [`Db::prefix`], [`Db::iter`] and [`DbIterator`], [`Db::multi_scan`], [`MultiCfIterator`] |
 //! | read an earlier state | [`Db::snapshot`], [`Snapshot`] |
 //! | use column families | [`Db::create_column_family`], [`ColumnFamily`], [`ColumnFamilyOptions`] |
-//! | change behaviour by code | [`MergeOperator`], [`CompactionFilter`], [`Comparator`],
-//! [`PrefixExtractor`], [`SstPartitioner`] |
+//! | change behaviour by code | [`MergeOperator`], [`CompactionFilter`], [`Comparator`], [`PrefixExtractor`], [`SstPartitioner`] |
 //! | load files | [`SstFileWriter`], [`Db::ingest_external_files`], [`Db::export_column_family`] |
+//! | read files alone | [`SstFileReader`] |
 //! | let rows expire | [`DbWithTtl`] |
-//! | flush and compact | [`Db::flush`], [`Db::compact_range`], [`Db::wait_for_compact`],
-//! [`Db::set_options`] |
-//! | limit memory and I/O | [`Cache`], [`WriteBufferManager`], [`RateLimiter`], [`ThreadPool`],
-//! [`Db::memory`] |
-//! | watch | [`Event`] and [`EventListener`], [`Statistics`], [`Db::property`], [`Db::pins`], [`perf`],
-//! [`io_stats`] |
-//! | copy | [`Db::create_checkpoint`], [`Db::hold_file_deletions`], [`Db::get_updates_since`]; the crate
-//! `esker-backup` |
+//! | flush and compact | [`Db::flush`], [`Db::compact_range`], [`Db::wait_for_compact`], [`Db::set_options`] |
+//! | limit memory and I/O | [`Cache`], [`WriteBufferManager`], [`RateLimiter`], [`ThreadPool`], [`Db::memory`] |
+//! | watch | [`Event`] and [`EventListener`], [`Statistics`], [`Db::property`], [`Db::pins`], [`perf`], [`io_stats`] |
+//! | copy | [`Db::create_checkpoint`], [`Db::hold_file_deletions`], [`Db::get_updates_since`]; the crate `esker-backup` |
 //! | trace and replay | [`Db::start_trace`], [`Replayer`] |
 //! | verify and repair | [`Db::verify_checksum`], [`Db::set_verify_rate`], [`Db::resume`], [`Db::repair`] |
 //!
@@ -95,13 +88,16 @@ mod write;
 pub mod file_system {
     pub use vfs::{
         Access, Call, CreateOptions, Details, FileLock, FileSync, FileSystem, Layer, MemFs, Op, OpenOptions,
-        PendingRead, PosixFs, RandomAccessFile, ReadBuffer, UnsyncedPolicy, WritableFile,
+        PendingRead, PosixFs, RandomAccessFile, ReadBuffer, UnsyncedPolicy, WritableFile, read_timeout,
     };
 }
 
 /// RocksDB's merge operators: see [`ColumnFamilyOptions::merge_operator`].
 pub mod merge_operators {
-    pub use base::merge::{BytesXor, Max, Put, SortList, StringAppend, UInt64Add, builtin, from_text};
+    pub use base::merge::{
+        AGGREGATION_ERROR, Aggregation, Aggregator, BytesXor, Max, Put, SortList, StringAppend, UInt64Add,
+        aggregation_list, aggregation_operand, aggregation_parts, builtin, from_text,
+    };
 }
 
 /// Options as RocksDB's texts, for programs that take options in RocksDB's form.
@@ -121,7 +117,7 @@ pub use base::merge::MergeOperator;
 pub use base::perf::{self, PerfContext, PerfLevel};
 pub use base::prefix::PrefixExtractor;
 pub use base::statistics::{Histogram, HistogramData, Statistics, StatsLevel, Ticker, bucket_limits};
-pub use base::{Error, ErrorKind, Progress, Result, RowLimit, SeqNo, Temperature};
+pub use base::{Error, ErrorKind, Kind, Progress, Result, RowLimit, SeqNo, Temperature};
 pub use blob::{BlobIndex, BlobLocation};
 pub use cache::{
     AdmissionPolicy, Cache, CacheOptions, CacheType, CompressedSecondaryCacheOptions, EntryRole,
@@ -141,6 +137,7 @@ pub use sst::{
 };
 pub use wal::RecoveryMode;
 
+pub use batch::before_images::BeforeImage;
 pub use batch::operation::{Operation, Operations};
 pub use batch::write_batch::WriteBatch;
 pub use db::feed::{Feed, FeedBatch, FeedEvent, FeedOptions, FeedRow};
@@ -150,6 +147,7 @@ pub use events::{Event, EventListener, FlushReason, IngestedFile, RowTooLargeOut
 pub use files::pinned_value::PinnedValue;
 pub use ingest::export::{ExportImportFilesMetaData, LiveFileMetaData};
 pub use ingest::import::ImportColumnFamilyOptions;
+pub use ingest::sst_file_reader::{SstEntries, SstFileReader};
 pub use ingest::sst_file_writer::{ExternalSstFileInfo, SstFileWriter};
 pub use ingest::{FileIngestionHandle, IngestExternalFileArg, IngestExternalFileOptions, PreparedFileInfo};
 pub use lifecycle::checkpoint::CheckpointOptions;
@@ -163,6 +161,7 @@ pub use options::compaction_service::{
 pub use options::file::{OptionsFile, ROCKSDB_VERSION};
 pub use options::logger::{InfoLogLevel, Logger, NullLogger};
 pub use options::names::DEFAULT_COLUMN_FAMILY;
+pub use options::sst_file_manager::{SstFileManager, SstFileManagerOptions};
 pub use options::thread_pool::{ThreadPool, ThreadPriority};
 pub use options::wal_filter::{WalFilter, WalProcessingOption};
 pub use options::write_buffer_manager::WriteBufferManager;
@@ -174,14 +173,16 @@ pub use options::{
     OptionLoss, Options, PinningTier, PrepopulateBlobCache, PrepopulateBlockCache, RangeOpt, ReadTier,
     WriteOptions, table as option_table,
 };
+pub use options::{CacheEntryRole, CacheUsageOptions, Charged};
 pub use read::blob_files::BlobMetaData;
 pub use read::db_iterator::{DbIterator, PrefixMove, UnpreparedValue};
 pub use read::get::KeyMayExist;
+pub use read::key_versions::KeyVersion;
 pub use read::multi_cf_iterator::MultiCfIterator;
 pub use read::multi_scan::{MultiScan, MultiScanArgs};
 pub use read::rows::Rows;
 pub use read::versions_iterator::VersionsIterator;
-pub use report::approximate_sizes::SizeApproximationOptions;
+pub use report::approximate_sizes::{MemtableStats, SizeApproximationOptions};
 pub use report::live_files::{LiveFileStorageInfo, LiveFilesStorageInfo, LiveFilesStorageInfoOptions};
 pub use report::memory::{CacheMemory, MemoryLedger};
 pub use report::pins::{FileDeletionsHold, PinnedSuperVersion, PinningIterator, Pins};
@@ -191,7 +192,7 @@ pub use sst::block_trace::{TableReaderCaller, TracedBlock};
 pub use state::column_family::ColumnFamily;
 pub use state::family_batch::AttributeGroup;
 pub use state::feed_cursors::{PinningCursor, feed_cursors};
-pub use state::file_deletions::NothingIsDeleted;
+pub use state::file_deletions::FileDeletionGuard;
 pub use state::handle::Db;
 pub use state::read_options::{ReadOptions, TableFilter};
 pub use state::secondary::CatchUpStatus;

@@ -17,6 +17,20 @@ use crossbeam_utils::CachePadded;
 use sst::CompressionTally;
 
 /// The counters of one database.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::{StallCause, StallCondition, Ticker};
+///
+/// db.put(b"key", b"value")?;
+/// let stats = db.statistics();
+/// println!("{} bytes written", stats.get(Ticker::BytesWritten));
+/// let stopped = stats.stall(StallCondition::Stopped { cause: StallCause::MemtableLimit });
+/// assert_eq!((stopped.count, stopped.micros), (0, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Stats {
     /// The statistics shared with other databases, if counting is on.
     statistics: Option<Arc<Statistics>>,
@@ -30,6 +44,8 @@ pub struct Stats {
 }
 
 /// The number and duration of waits of writers for one reason.
+///
+/// See the example of [`Stats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StallTotal {
     /// The number of waits.
@@ -196,7 +212,10 @@ impl Stats {
     /// Counts a failure that stops the database.
     pub(crate) fn failed(&self, error: &Error) {
         self.add(Ticker::BgErrorCount, 1);
-        if matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace) {
+        if matches!(
+            error.kind(),
+            ErrorKind::Io | ErrorKind::NoSpace | ErrorKind::SpaceLimit
+        ) {
             self.count(Ticker::BgIoErrorCount, 1);
         }
     }

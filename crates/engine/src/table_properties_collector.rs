@@ -8,6 +8,8 @@ use base::SeqNo;
 use base::entry_type::EntryType;
 
 /// The destination of the table that a collector sees.
+///
+/// See the example of [`TablePropertiesCollectorFactory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CollectorContext {
     /// The id of the column family.
@@ -19,6 +21,8 @@ pub struct CollectorContext {
 }
 
 /// Sees the entries of one table as it is written, on one thread.
+///
+/// See the example of [`TablePropertiesCollectorFactory`].
 pub trait TablePropertiesCollector: Send {
     /// Receives an entry, in key order, and the size of the table so far in bytes. For a value in a blob file
     /// ([`EntryType::BlobIndex`]), `value` is the encoded reference to it, a [`BlobIndex`](crate::BlobIndex).
@@ -38,6 +42,36 @@ pub trait TablePropertiesCollector: Send {
 }
 
 /// Makes a collector for each table.
+///
+/// ```
+/// use esker::{CollectorContext, EntryType, SeqNo, TablePropertiesCollector, TablePropertiesCollectorFactory};
+///
+/// /// Stores the length of a table's longest value as the property `example.longest`.
+/// #[derive(Default)]
+/// struct Longest(u64);
+///
+/// impl TablePropertiesCollector for Longest {
+///     fn add_user_key(&mut self, _key: &[u8], value: &[u8], _entry: EntryType, _seqno: SeqNo, _file_size: u64) {
+///         self.0 = self.0.max(value.len() as u64);
+///     }
+///
+///     fn finish(&mut self) -> Vec<(Vec<u8>, Vec<u8>)> {
+///         vec![(b"example.longest".to_vec(), self.0.to_string().into())]
+///     }
+/// }
+///
+/// struct Factory;
+///
+/// impl TablePropertiesCollectorFactory for Factory {
+///     fn name(&self) -> &str {
+///         "example.Longest"
+///     }
+///
+///     fn create(&self, _context: &CollectorContext) -> Option<Box<dyn TablePropertiesCollector>> {
+///         Some(Box::new(Longest::default()))
+///     }
+/// }
+/// ```
 pub trait TablePropertiesCollectorFactory: Send + Sync + 'static {
     /// The name of the factory, recorded among the table's properties.
     fn name(&self) -> &str;
@@ -53,6 +87,17 @@ pub trait TablePropertiesCollectorFactory: Send + Sync + 'static {
 
 /// Marks tables for compaction that have many deletions close together, or a large fraction of deletions:
 /// RocksDB's `CompactOnDeletionCollector`.
+///
+/// ```
+/// use esker::{ColumnFamilyOptions, CompactOnDeletionCollectorFactory};
+///
+/// // Compacts tables in which 100 of some 128 entries in a row are deletions.
+/// let options = ColumnFamilyOptions {
+///     table_properties_collector_factories: vec![CompactOnDeletionCollectorFactory::new(128, 100)],
+///     ..Default::default()
+/// };
+/// # assert!(options.comparator.is_bytewise());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CompactOnDeletionCollectorFactory {
     /// The number of adjacent entries that are considered together; 0: the proximity of deletions is ignored.

@@ -7,6 +7,7 @@ use esker::{
 use jni_sys::{jlong, jvalue};
 
 use crate::env::{Env, JBuffer, JByteArray, JObject};
+use crate::exclusive;
 use crate::fail::{Fail, Result};
 use crate::frame::native;
 use crate::handles;
@@ -595,12 +596,15 @@ native!("WriteBatchWithIndex_iteratorWithBase" "JJJJ" fn(
     env, handle: i64, family: i64, base: i64, options: i64
 ) -> i64 {
     let batch = indexed(handle)?;
-    let base = handles::get::<IteratorObject>(base)?;
     let options = match options {
         0 => None,
         _ => Some(read_options(options)?),
     };
     let family = handles::get::<FamilyObject>(family)?;
-    let iterator = batch.with_changes(|batch, changes| base.over_batch((handle, changes), batch, &family.0, options.as_deref()))?;
-    Ok(handles::insert(iterator))
+    let iterator = exclusive::with(base, |base: &mut IteratorObject| {
+        batch.with_changes(|batch, changes| {
+            base.over_batch((handle, changes), batch, &family.0, options.as_deref())
+        })
+    })??;
+    Ok(exclusive::insert(iterator))
 });

@@ -66,16 +66,15 @@ native!("TimedEnv_createTimedEnv" "J" fn(env, base: i64) -> i64 {
 enum Threads {
     /// A pool of threads of the engine.
     Engine(ThreadPriority),
-    /// The priorities BOTTOM and USER: the engine has no such pools, and keeps the number.
+    /// The priority USER: the engine has no such pool, and keeps the number.
     Kept(&'static AtomicI32),
 }
 
 impl Threads {
     fn of(priority: i8) -> Threads {
-        static BOTTOM: AtomicI32 = AtomicI32::new(0);
         static USER: AtomicI32 = AtomicI32::new(0);
         match priority {
-            ..=0 => Threads::Kept(&BOTTOM),
+            ..=0 => Threads::Engine(ThreadPriority::Bottom),
             1 => Threads::Engine(ThreadPriority::Low),
             2 => Threads::Engine(ThreadPriority::High),
             _ => Threads::Kept(&USER),
@@ -92,7 +91,7 @@ impl Threads {
     fn set(&self, count: i32) {
         match self {
             Threads::Engine(priority) => {
-                ThreadPool::of_process().set_background_threads(count.max(1) as usize, *priority);
+                ThreadPool::of_process().set_background_threads(count.max(0) as usize, *priority);
             }
             Threads::Kept(kept) => kept.store(count, Ordering::Relaxed),
         }

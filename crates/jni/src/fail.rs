@@ -159,9 +159,11 @@ fn codes(error: &Error) -> (i8, i8) {
         ErrorKind::NotFound => (1, 0),
         ErrorKind::Corruption | ErrorKind::Panicked => (2, 0),
         ErrorKind::NotSupported => (3, 0),
-        ErrorKind::InvalidArgument => (4, 0),
+        ErrorKind::InvalidArgument | ErrorKind::NoDatabase | ErrorKind::ComparatorMismatch => (4, 0),
         ErrorKind::Io | ErrorKind::LockHeld | ErrorKind::ReadOnly => (5, 0),
         ErrorKind::NoSpace => (5, 4),
+        // RocksJava has no name for the subcode.
+        ErrorKind::SpaceLimit => (5, 0x7F),
         ErrorKind::MergeFailed => (2, 0),
         ErrorKind::Incomplete if error.message() == MERGE_IN_PROGRESS => (6, 0),
         ErrorKind::Incomplete => (7, 0),

@@ -5,19 +5,23 @@
 //! takes no lock, and writes to no memory that threads share. An object stays alive while a method works with
 //! it, even if another thread closes it meanwhile.
 
-use std::any::Any;
-use std::marker::PhantomData;
+use std::any::{Any, TypeId};
 use std::ops::Deref;
+use std::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwapOption, Guard};
 use base::sync::Mutex;
 use jni_sys::jlong;
 
-use crate::fail::{Fail, Result};
+use crate::exclusive;
+use crate::fail::Result;
+use crate::places::{self, Free, locate, missing, split};
 
 struct Entry {
     generation: u32,
+    /// The type of the value: a comparison costs less than a call through the box.
+    kind: TypeId,
     value: Box<dyn Any + Send + Sync>,
 }
 
@@ -26,12 +30,9 @@ struct Slot {
     entry: ArcSwapOption<Entry>,
 }
 
-/// The number of slots in the first block of the table. Each further block has as many slots as all blocks
-/// before it.
-const FIRST: usize = 1024;
-
-/// The highest generation: generations count from 1, so that a handle is positive.
-const GENERATIONS: u32 = i32::MAX as u32;
+/// The highest generation: generations count from 1, so that a handle is positive, and do not reach the mark
+/// of exclusive objects.
+const GENERATIONS: u32 = exclusive::MARK - 1;
 
 /// The blocks of slots. A slot never moves.
 static BLOCKS: [OnceLock<Box<[Slot]>>; 21] = [const { OnceLock::new() }; 21];
@@ -39,21 +40,8 @@ static BLOCKS: [OnceLock<Box<[Slot]>>; 21] = [const { OnceLock::new() }; 21];
 /// The free slots with the generation of their next object, and the number of all slots.
 static FREE: OnceLock<Mutex<Free>> = OnceLock::new();
 
-#[derive(Default)]
-struct Free {
-    places: Vec<(u32, u32)>,
-    end: u32,
-}
-
 fn free() -> &'static Mutex<Free> {
     FREE.get_or_init(Mutex::default)
-}
-
-/// Returns the block of a slot, and the index in that block.
-fn locate(place: u32) -> (usize, usize) {
-    let place = place as usize;
-    let block = (place / FIRST + 1).ilog2() as usize;
-    (block, place - ((1 << block) - 1) * FIRST)
 }
 
 fn slot(place: u32) -> Option<&'static Slot> {
@@ -61,26 +49,14 @@ fn slot(place: u32) -> Option<&'static Slot> {
     BLOCKS.get(block)?.get()?.get(at)
 }
 
-fn split(handle: jlong) -> (u32, u32) {
-    ((handle as u32).wrapping_sub(1), (handle >> 32) as u32)
-}
-
 /// Puts an object into the table and returns its handle.
 pub fn insert<T: Any + Send + Sync>(value: T) -> jlong {
-    let (place, generation) = {
-        let mut free = free().lock();
-        match free.places.pop() {
-            Some(place) => place,
-            None => {
-                free.end += 1;
-                (free.end - 1, 1)
-            }
-        }
-    };
+    let (place, generation) = free().lock().take();
     let (block, at) = locate(place);
-    let block = BLOCKS[block].get_or_init(|| (0..FIRST << block).map(|_| Slot::default()).collect());
+    let block = BLOCKS[block].get_or_init(|| places::block(block));
     block[at].entry.store(Some(Arc::new(Entry {
         generation,
+        kind: TypeId::of::<T>(),
         value: Box::new(value),
     })));
     (i64::from(generation) << 32) | i64::from(place + 1)
@@ -90,6 +66,9 @@ pub fn insert<T: Any + Send + Sync>(value: T) -> jlong {
 /// that works with it returns.
 pub fn close(handle: jlong) {
     let (place, generation) = split(handle);
+    if generation & exclusive::MARK != 0 {
+        return exclusive::close(handle);
+    }
     let Some(slot) = slot(place) else { return };
     let current = slot.entry.load_full();
     if current
@@ -104,19 +83,15 @@ pub fn close(handle: jlong) {
         _ => false,
     };
     if taken {
-        let next = if generation == GENERATIONS {
-            1
-        } else {
-            generation + 1
-        };
-        free().lock().places.push((place, next));
+        free().lock().put(place, generation, GENERATIONS);
     }
 }
 
 /// An object while a method works with it.
 pub struct Held<T> {
-    entry: Guard<Option<Arc<Entry>>>,
-    kind: PhantomData<T>,
+    /// The object, which `entry` keeps alive.
+    value: NonNull<T>,
+    _entry: Guard<Option<Arc<Entry>>>,
 }
 
 impl<T: Any> Deref for Held<T> {
@@ -124,8 +99,8 @@ impl<T: Any> Deref for Held<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        let found = self.entry.as_ref().and_then(|entry| entry.value.downcast_ref());
-        found.expect("looked at when it was found")
+        // SAFETY: the entry has the object in a box, which neither moves nor ends before the guard.
+        unsafe { self.value.as_ref() }
     }
 }
 
@@ -136,14 +111,12 @@ pub fn get<T: Any>(handle: jlong) -> Result<Held<T>> {
     let (place, generation) = split(handle);
     if let Some(slot) = slot(place) {
         let entry = slot.entry.load();
-        if entry
-            .as_ref()
-            .is_some_and(|entry| entry.generation == generation && entry.value.is::<T>())
+        if let Some(found) = entry.as_deref()
+            && found.generation == generation
+            && found.kind == TypeId::of::<T>()
         {
-            return Ok(Held {
-                entry,
-                kind: PhantomData,
-            });
+            let value = NonNull::from(&*found.value).cast();
+            return Ok(Held { value, _entry: entry });
         }
     }
     Err(missing::<T>(handle))
@@ -156,19 +129,6 @@ pub fn optional<T: Any>(handle: jlong) -> Result<Option<Held<T>>> {
         0 => Ok(None),
         _ => get(handle).map(Some),
     }
-}
-
-#[cold]
-fn missing<T>(handle: jlong) -> Fail {
-    let kind = std::any::type_name::<T>()
-        .rsplit("::")
-        .next()
-        .unwrap_or("object")
-        .trim_end_matches('>');
-    Fail::Closed(match handle {
-        0 => format!("the {kind} is null"),
-        _ => format!("the {kind} is closed, or the handle has another type"),
-    })
 }
 
 #[cfg(test)]
@@ -197,6 +157,19 @@ mod tests {
     }
 
     #[test]
+    fn shared_and_exclusive_objects_are_not_mistaken_for_each_other() {
+        let (shared, exclusive) = (insert(1_u32), exclusive::insert(2_u32));
+        assert!(get::<u32>(exclusive).is_err());
+        assert!(exclusive::with(shared, |_: &mut u32| ()).is_err());
+        exclusive::close(shared);
+        assert!(get::<u32>(shared).is_ok());
+        close(exclusive);
+        assert!(exclusive::with(exclusive, |_: &mut u32| ()).is_err());
+        close(shared);
+        assert!(get::<u32>(shared).is_err());
+    }
+
+    #[test]
     fn an_object_lives_while_it_is_worked_with() {
         let handle = insert(String::from("here"));
         let Ok(held) = get::<String>(handle) else {
@@ -204,14 +177,5 @@ mod tests {
         };
         close(handle);
         assert_eq!(held.as_str(), "here");
-    }
-
-    #[test]
-    fn places_lie_one_behind_the_other() {
-        assert_eq!(locate(0), (0, 0));
-        assert_eq!(locate(1023), (0, 1023));
-        assert_eq!(locate(1024), (1, 0));
-        assert_eq!(locate(3071), (1, 2047));
-        assert_eq!(locate(3072), (2, 0));
     }
 }

@@ -3,7 +3,9 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use esker::{CompactRangeOptions, CompactionReason, IngestExternalFileOptions, SizeApproximationOptions};
+use esker::{
+    CompactRangeOptions, CompactionReason, IngestExternalFileOptions, RangeOpt, SizeApproximationOptions,
+};
 use jni_sys::jlong;
 
 use crate::compaction_job_info::{self, JobInfo};
@@ -23,14 +25,14 @@ native!("RocksDB_flush" "JJ_3J" fn(env, db: i64, options: i64, families: JLongAr
     // returns.
     options.listener_wait |= db.listeners.is_some();
     if families.is_null() {
-        return Ok(db.db.flush_cf(&options, std::slice::from_ref(&db.default))?);
+        return Ok(db.db.flush_cf_opt(std::slice::from_ref(&db.default), &options)?);
     }
     let families = env
         .longs(families)?
         .into_iter()
         .map(|family| Ok(Family::of(family)?.in_db(&db).clone()))
         .collect::<Result<Vec<_>>>()?;
-    Ok(db.db.flush_cf(&options, &families)?)
+    Ok(db.db.flush_cf_opt(&families, &options)?)
 });
 
 native!("RocksDB_flushWal" "JZ" fn(env, db: i64, sync: bool) { Ok(database(db)?.db.flush_wal(sync)?) });
@@ -57,7 +59,7 @@ native!("RocksDB_compactRange" "J_3BI_3BIJJ" fn(
     };
     let (begin, limit) = (end(&env, begin, begin_length)?, end(&env, limit, limit_length)?);
     let family = Family::of(family)?;
-    Ok(db.db.compact_range(family.in_db(&db), &options, begin.as_deref(), limit.as_deref())?)
+    Ok(db.db.compact_range_cf_opt(family.in_db(&db), begin.as_deref(), limit.as_deref(), &options)?)
 });
 
 /// Returns the number in a table's name.
@@ -120,10 +122,20 @@ native!("RocksDB_deleteFilesInRanges" "JJ_3_3BZ" fn(env, db: i64, family: i64, r
         });
         env.forget(bound);
     }
-    for range in bounds.chunks_exact(2) {
-        db.db.delete_files_in_range(family.in_db(&db), range[0].as_deref(), range[1].as_deref())?;
-    }
-    Ok(())
+    let ranges: Vec<RangeOpt> = bounds
+        .chunks_exact(2)
+        .map(|range| RangeOpt { start: range[0].clone(), limit: range[1].clone() })
+        .collect();
+    Ok(db.db.delete_files_in_ranges(family.in_db(&db), &ranges, include_end)?)
+});
+
+native!("RocksDB_clipColumnFamily" "JJ_3BII_3BII" fn(
+    env, db: i64, family: i64, begin: JByteArray, begin_at: i32, begin_length: i32, end: JByteArray, end_at: i32,
+    end_length: i32
+) {
+    let db = database(db)?;
+    let (begin, end) = (env.bytes(begin, begin_at, begin_length)?, env.bytes(end, end_at, end_length)?);
+    Ok(db.db.clip_column_family(Family::of(family)?.in_db(&db), &begin, &end)?)
 });
 
 native!("RocksDB_suggestCompactRange" "JJ" fn(env, db: i64, family: i64) -> JLongArray {
@@ -260,4 +272,13 @@ native!("RocksDB_getApproximateSizes" "JJ_3JB" fn(env, db: i64, family: i64, lis
     let sizes = db.db.approximate_sizes_with(&options, family.in_db(&db), &borrowed)?;
     let sizes: Vec<jlong> = sizes.into_iter().map(|size| size as jlong).collect();
     env.long_array(&sizes)
+});
+
+native!("RocksDB_getApproximateMemTableStats" "JJJJ" fn(
+    env, db: i64, family: i64, begin: i64, end: i64
+) -> JLongArray {
+    let db = database(db)?;
+    let (begin, end) = (handles::get::<SliceObject>(begin)?.copy(), handles::get::<SliceObject>(end)?.copy());
+    let stats = db.db.approximate_memtable_stats(Family::of(family)?.in_db(&db), &begin, &end)?;
+    env.long_array(&[stats.count as jlong, stats.size as jlong])
 });

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use esker::{FlushOptions, LiveFilesStorageInfoOptions, TableProperties};
+use esker::{LiveFilesStorageInfoOptions, TableProperties};
 use jni_sys::jvalue;
 
 use crate::env::{Env, JLongArray, JObject, JObjects, JStrings};
@@ -107,7 +107,7 @@ native!("RocksDB_getColumnFamilyMetaData" "JJ" fn(env, db: i64, family: i64) -> 
 native!("RocksDB_getLiveFiles" "JZ" fn(env, db: i64, flush: bool) -> JStrings {
     let db = database(db)?;
     if flush {
-        db.db.flush(&FlushOptions::default())?;
+        db.db.flush()?;
     }
     let files = db.db.live_files_storage_info(&LiveFilesStorageInfoOptions::default())?;
     let is_live = |name: &str| {

@@ -41,13 +41,13 @@ pub enum Layer {
 
 /// Defines writes through the database, or with locks, through its transactions.
 macro_rules! writes {
-    ($($(#[$meta:meta])+ $name:ident, $plain:ident, [$($ttl:tt)+], ($($arg:ident),*));+ $(;)?) => { $(
+    ($($(#[$meta:meta])+ $name:ident, [$($ttl:tt)*], ($($arg:ident),*));+ $(;)?) => { $(
         $(#[$meta])+
-        pub fn $name(&self, options: &WriteOptions, family: &ColumnFamily, $($arg: &[u8]),*) -> esker::Result<()> {
+        pub fn $name(&self, family: &ColumnFamily, $($arg: &[u8],)* options: &WriteOptions) -> esker::Result<()> {
             match &self.layer {
-                Layer::Locks(db) => db.$name(options, family, $($arg),*),
-                Layer::Ttl(db) => db.$($ttl)+(options, family, $($arg),*),
-                Layer::None | Layer::Validation(_) => self.db.$plain(options, family, $($arg),*),
+                Layer::Locks(db) => db.$name(family, $($arg,)* options),
+                Layer::Ttl(db) => db$($ttl)*.$name(family, $($arg,)* options),
+                Layer::None | Layer::Validation(_) => self.db.$name(family, $($arg,)* options),
             }
         }
     )+ };
@@ -75,23 +75,23 @@ impl Database {
 
     writes! {
         /// Sets a key.
-        put, put_opt, [put], (key, value);
+        put_cf_opt, [], (key, value);
         /// Merges an operand.
-        merge, merge, [merge], (key, value);
+        merge_cf_opt, [], (key, value);
         /// Deletes a key.
-        delete, delete_opt, [delete], (key);
+        delete_cf_opt, [], (key);
         /// Deletes a key that was put once.
-        single_delete, single_delete, [db().single_delete], (key);
+        single_delete_cf_opt, [.db()], (key);
         /// Deletes a range of keys.
-        delete_range, delete_range, [db().delete_range], (key, value);
+        delete_range_cf_opt, [.db()], (key, value);
     }
 
     /// Writes a batch.
-    pub fn write(&self, options: &WriteOptions, batch: WriteBatch) -> esker::Result<()> {
+    pub fn write_opt(&self, batch: WriteBatch, options: &WriteOptions) -> esker::Result<()> {
         match &self.layer {
-            Layer::Locks(db) => db.write(options, batch),
-            Layer::Ttl(db) => db.write(options, &batch),
-            Layer::None | Layer::Validation(_) => self.db.write(options, batch),
+            Layer::Locks(db) => db.write_opt(batch, options),
+            Layer::Ttl(db) => db.write_opt(&batch, options),
+            Layer::None | Layer::Validation(_) => self.db.write_opt(batch, options),
         }
     }
 
@@ -106,13 +106,13 @@ impl Database {
 
     /// Returns the value of a key.
     #[inline]
-    pub fn get(
+    pub fn get_cf_opt(
         &self,
-        options: &ReadOptions,
         family: &ColumnFamily,
         key: &[u8],
+        options: &ReadOptions,
     ) -> esker::Result<Option<Shown>> {
-        let found = self.db.get_pinned(options, family, key)?;
+        let found = self.db.get_pinned_cf_opt(family, key, options)?;
         Ok(found.map(|value| Shown::new(value, self.suffix())))
     }
 }

@@ -10,7 +10,7 @@ use esker::{
 };
 use jni_sys::{jlong, jvalue};
 
-use crate::cache::{RateLimiterObject, WriteBufferManagerObject};
+use crate::cache::{CacheObject, RateLimiterObject, WriteBufferManagerObject};
 use crate::env::{Env, JByteArray, JIntArray, JLongArray, JObject, JObjects, JString, JStrings};
 use crate::environment::Environment;
 use crate::fail::{Fail, Result};
@@ -23,6 +23,7 @@ use crate::options::{Memtable, Table};
 use crate::settings::{Inner, Settings, Value};
 use crate::slice::SliceObject;
 use crate::snapshot::SnapshotObject;
+use crate::sst_file_manager::SstFileManagerObject;
 use crate::statistics::StatisticsObject;
 
 fn new() -> Result<jlong> {
@@ -149,13 +150,14 @@ natives!("Options_setIncreaseParallelism" "DBOptions_setIncreaseParallelism"; { 
     change(options, |inner| inner.set("max_background_jobs", Value::Int(i64::from(threads))))
 }});
 
-// The engine has no row cache, and does not limit the rate of deletions: the object is only held.
 natives!("Options_setRowCache" "DBOptions_setRowCache"; { "JJ" fn(env, options: i64, cache: i64) {
-    change(options, |inner| inner.parts.kept.insert("row_cache", "given".to_owned())).map(drop)
+    let cache = handles::optional::<CacheObject>(cache)?.map(|cache| Arc::clone(&cache.0));
+    change(options, |inner| inner.parts.row_cache = cache)
 }});
 
 natives!("Options_setSstFileManager" "DBOptions_setSstFileManager"; { "JJ" fn(env, options: i64, manager: i64) {
-    change(options, |inner| inner.parts.kept.insert("sst_file_manager", "given".to_owned())).map(drop)
+    let manager = handles::optional::<SstFileManagerObject>(manager)?.map(|manager| Arc::clone(&manager.0));
+    change(options, |inner| inner.parts.sst_file_manager = manager)
 }});
 
 type Paths = fn(&mut Inner) -> &mut Vec<(String, jlong)>;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker::{
-    BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactFilesOptions,
+    BlockBasedOptions, BlockCache, BottommostLevelCompaction, ColumnFamilyOptions, CompactFilesOptions,
     CompactRangeOptions, CompactionFilterFactory, CompactionPri, CompactionStyle, CompressionOptions,
     CompressionType, DbPath, Error, FileChecksumGenFactory, FlushOptions, InfoLogLevel, Logger,
     MergeOperator, Options, PrefixExtractor, PrepopulateBlobCache, RateLimiter, ReadOptions, ReadTier,
-    RecoveryMode, Result, Snapshot, SstPartitionerFactory, Statistics, TableFilter, UserComparator,
-    WalFilter, WriteBufferManager, WriteOptions,
+    RecoveryMode, Result, Snapshot, SstFileManager, SstPartitionerFactory, Statistics, TableFilter,
+    UserComparator, WalFilter, WriteBufferManager, WriteOptions,
 };
 use jni_sys::jlong;
 
@@ -33,6 +33,8 @@ pub struct Parts {
     pub rate_limiter: Option<Arc<RateLimiter>>,
     pub restore_rate_limiter: Option<Arc<RateLimiter>>,
     pub write_buffer_manager: Option<Arc<WriteBufferManager>>,
+    pub sst_file_manager: Option<Arc<SstFileManager>>,
+    pub row_cache: Option<Arc<BlockCache>>,
     pub info_log: Option<Arc<dyn Logger>>,
     pub compression: Option<Box<Inner>>,
     pub bottommost_compression: Option<Box<Inner>>,
@@ -111,6 +113,8 @@ impl Parts {
             statistics,
             rate_limiter,
             write_buffer_manager,
+            sst_file_manager,
+            row_cache,
             info_log,
             compression,
             bottommost_compression,
@@ -167,6 +171,8 @@ impl Inner {
             .map(|(statistics, _)| Arc::clone(statistics));
         options.rate_limiter = parts.rate_limiter.clone();
         options.write_buffer_manager = parts.write_buffer_manager.clone();
+        options.sst_file_manager = parts.sst_file_manager.clone();
+        options.row_cache = parts.row_cache.clone();
         options.info_log = parts.info_log.clone();
         if options.info_log.is_some() {
             // A logger has its own level, which may change while the database is open.
@@ -266,6 +272,7 @@ impl Inner {
                 ..BlockBasedOptions::default()
             },
         };
+        check_format_version(&options.table)?;
         Ok(options)
     }
 
@@ -353,13 +360,18 @@ impl Inner {
             async_io: self.flag("async_io", false),
             table_filter: parts.table_filter.clone(),
             ignore_range_deletions: self.flag("ignore_range_deletions", false),
-            deadline: u64::try_from(self.int("deadline", 0))
-                .ok()
-                .filter(|&microseconds| microseconds > 0)
-                .map(Duration::from_micros),
+            deadline: self.microseconds("deadline"),
+            io_timeout: self.microseconds("io_timeout"),
+            pin_data: self.flag("pin_data", false),
             value_size_soft_limit: self.int("value_size_soft_limit", -1) as u64,
             ..ReadOptions::default()
         })
+    }
+
+    /// Returns the time of a setting in microseconds; `None` unless above 0.
+    fn microseconds(&self, name: &str) -> Option<Duration> {
+        let given = u64::try_from(self.int(name, 0)).ok();
+        given.filter(|&given| given > 0).map(Duration::from_micros)
     }
 
     /// Returns the engine's options of a write.
@@ -440,4 +452,16 @@ pub fn info_log_level(number: i8) -> InfoLogLevel {
 fn directories(paths: &[(String, jlong)]) -> Vec<DbPath> {
     let directory = |(path, size): &(String, jlong)| DbPath::new(path, u64::try_from(*size).unwrap_or(0));
     paths.iter().map(directory).collect()
+}
+
+/// Refuses a version of tables that there is not, in the words by which programs find RocksDB's error.
+fn check_format_version(table: &BlockBasedOptions) -> Result<()> {
+    const VERSIONS: std::ops::RangeInclusive<u32> = 2..=7;
+    match VERSIONS.contains(&table.format_version) {
+        true => Ok(()),
+        false => Err(Error::invalid_argument(format!(
+            "Unsupported BlockBasedTable format_version: {} is outside {VERSIONS:?}",
+            table.format_version
+        ))),
+    }
 }

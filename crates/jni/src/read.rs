@@ -18,7 +18,7 @@ fn get(env: &Env<'_>, db: jlong, options: jlong, key: Part, family: jlong) -> Re
     let db = database(db)?;
     let key = env.bytes(key.0, key.1, key.2)?;
     let family = Family::of(family)?;
-    match db.get(&*read_options(options)?, family.in_db(&db), &key)? {
+    match db.get_cf_opt(family.in_db(&db), &key, &*read_options(options)?)? {
         Some(value) => env.byte_array(&value),
         None => Ok(JByteArray(std::ptr::null_mut())),
     }
@@ -29,7 +29,7 @@ fn fill(env: &Env<'_>, db: jlong, options: jlong, key: Part, value: Part, family
     let db = database(db)?;
     let key = env.bytes(key.0, key.1, key.2)?;
     let family = Family::of(family)?;
-    match db.get(&*read_options(options)?, family.in_db(&db), &key)? {
+    match db.get_cf_opt(family.in_db(&db), &key, &*read_options(options)?)? {
         Some(found) => {
             env.fill(value.0, value.1, value.2, &found)?;
             Ok(found.len() as i32)
@@ -90,7 +90,7 @@ native!("RocksDB_getDirect" "JJLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2IIJ
     let db = database(db)?;
     let family = Family::of(family)?;
     let key = env.direct(key, at, length)?;
-    match db.get(&*read_options(options)?, family.in_db(&db), key)? {
+    match db.get_cf_opt(family.in_db(&db), key, &*read_options(options)?)? {
         Some(found) => {
             let value = env.direct(value, value_at, value_length)?;
             let count = found.len().min(value.len());
@@ -125,7 +125,7 @@ fn multi_get(
     let options = read_options(options)?;
     let mut values = Vec::with_capacity(keys.len());
     match families {
-        None => values = db.db.multi_get_pinned(&options, &db.default, keys),
+        None => values = db.db.multi_get_pinned_cf_opt(&db.default, keys, &options),
         Some(families) => {
             if families.len() != keys.len() {
                 return Err(crate::fail::Fail::argument("each key needs its family"));
@@ -138,10 +138,11 @@ fn multi_get(
                     .take_while(|family| **family == families[from])
                     .count();
                 let family = Family::of(families[from])?;
-                values.extend(
-                    db.db
-                        .multi_get_pinned(&options, family.in_db(&db), &keys[from..from + run]),
-                );
+                values.extend(db.db.multi_get_pinned_cf_opt(
+                    family.in_db(&db),
+                    &keys[from..from + run],
+                    &options,
+                ));
                 from += run;
             }
         }
@@ -195,7 +196,7 @@ native!("RocksDB_multiGet" "JJ_3J_3Ljava_nio_ByteBuffer_2_3I_3I_3Ljava_nio_ByteB
         })?;
         let key = env.element(buffers.0, number)?;
         let value = env.element(values.0, number)?;
-        let found = db.get(&options, family.in_db(&db), env.direct(JBuffer(key), *at, *length)?);
+        let found = db.get_cf_opt(family.in_db(&db), env.direct(JBuffer(key), *at, *length)?, &options);
         let outcome = match found {
             Ok(Some(found)) => {
                 found_sizes.push(found.len() as i32);
@@ -237,7 +238,7 @@ fn exists(db: jlong, family: jlong, options: jlong, key: &[u8]) -> Result<bool> 
     let db = database(db)?;
     let family = Family::of(family)?;
     Ok(db
-        .get(&*read_options(options)?, family.in_db(&db), key)?
+        .get_cf_opt(family.in_db(&db), key, &*read_options(options)?)?
         .is_some())
 }
 
@@ -264,7 +265,7 @@ fn may_exist(db: jlong, family: jlong, options: jlong, key: &[u8]) -> Result<(u8
     let family = Family::of(family)?;
     let found = db
         .db
-        .key_may_exist(&*read_options(options)?, family.in_db(&db), key)?;
+        .key_may_exist_cf_opt(family.in_db(&db), key, &*read_options(options)?)?;
     Ok(match found {
         KeyMayExist::No => (ABSENT, None),
         KeyMayExist::Maybe => (UNKNOWN, None),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use base::sync::Mutex;
-use esker::option_table::OptionTable;
+use esker::option_table::{OptionNumber, OptionRange, OptionTable};
 use esker::{Error, ReadOptions, WriteOptions};
 use jni_sys::jlong;
 
@@ -26,7 +26,7 @@ pub enum Use {
     /// The field sets the engine's option of that name once the engine has it. Until then any value but the
     /// default is an error.
     Later,
-    /// A module translates the field.
+    /// Code of a module of this crate, not a table, translates the field for the engine.
     Hand,
     /// The field is kept, and has no effect.
     Kept,
@@ -271,9 +271,8 @@ impl Inner {
                 Some(value) => {
                     // Java has no unsigned types: a negative number is in the upper half of the range if the
                     // option's type is unsigned.
-                    let wraps = row
-                        .range
-                        .is_some_and(|(low, high)| low >= 0.0 && high > i64::MAX as f64);
+                    let wraps =
+                        matches!(row.range, Some(OptionRange::Integer(0.., high)) if high > i64::MAX as i128);
                     (
                         value.text(is_flag, wraps),
                         matches!(value, Value::Int(number) if *number < 0),
@@ -283,12 +282,13 @@ impl Inner {
                 None => (field.default.to_owned(), false),
             };
             // A value outside the row's range is clamped, as RocksDB does.
-            match (row.range, text.parse::<f64>().ok()) {
-                (Some((low, _)), Some(number)) if number < low => options.set(row.name, &low.to_string())?,
-                (Some((_, high)), Some(number)) if number > high => {
-                    options.set(row.name, &high.to_string())?
-                }
-                _ => match (options.set(row.name, &text), set) {
+            let outside = row
+                .range
+                .zip(number(&text))
+                .filter(|(range, number)| !range.contains(*number));
+            match outside {
+                Some((range, number)) => options.set(row.name, &range.nearest(number).to_string())?,
+                None => match (options.set(row.name, &text), set) {
                     (Err(_), Some(value)) if negative => options.set(row.name, &value.text(is_flag, true))?,
                     (result, _) => result?,
                 },
@@ -346,12 +346,20 @@ macro_rules! setting {
 }
 pub(crate) use setting;
 
+/// Returns the number that `text` is; `None` if it is another value.
+fn number(text: &str) -> Option<OptionNumber> {
+    let integer = text.parse().ok().map(OptionNumber::Integer);
+    integer.or_else(|| text.parse().ok().map(OptionNumber::Float))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
     use esker::option_table::OptionTable;
     use esker::{ColumnFamilyOptions, Options};
+
+    use std::time::Duration;
 
     use super::*;
     use crate::generated::options::{CF, DB};
@@ -384,6 +392,25 @@ mod tests {
         assert_eq!(options.max_background_jobs, 1, "brought into its range");
         assert_eq!(options.column_family.ttl, 7);
         assert_eq!(options.kept_options["arena_block_size"], "4096");
+    }
+
+    #[test]
+    fn objects_and_limits_of_reads_reach_the_engine() {
+        let cache = esker::Cache::new(Default::default());
+        let (mut given, mut inner) = (Inner::default(), Inner::default());
+        given.parts.row_cache = Some(cache.clone());
+        given.parts.sst_file_manager = esker::SstFileManager::new(Default::default()).ok();
+        inner.join(given);
+        let options = inner.database().unwrap();
+        assert!(options.row_cache.is_some_and(|given| Arc::ptr_eq(&given, &cache)));
+        assert!(options.sst_file_manager.is_some() && options.kept_options.is_empty());
+        for (set, wanted) in [(0, None), (-1, None), (7, Some(Duration::from_micros(7)))] {
+            inner.set("io_timeout", Value::Int(set));
+            assert_eq!(inner.read_options().unwrap().io_timeout, wanted);
+        }
+        assert!(!inner.read_options().unwrap().pin_data);
+        inner.set("pin_data", Value::Int(1));
+        assert!(inner.read_options().unwrap().pin_data);
     }
 
     #[test]

@@ -174,7 +174,7 @@ macro_rules! table_factory {
 table_factory!("ZZZZBBDBZJJJIIIJZZZJZZIIZZBJI" ; ; ; false);
 table_factory!("ZZZZBBDBZJJJIIIJZZZJZZIIZZJJBJI" ; alignment: i64, overhead: i64; ; false);
 
-// This signature alone has a field whose value the macro's other signatures lack.
+// Only this signature, of the newest classes, has `uniform_cv_threshold`.
 native!("BlockBasedTableConfig_newTableFactoryHandle" "ZZZZBBDBZJJJIIIJZZZJZZIIZDZZJJBBJI" fn(
     env, cache_index_and_filter_blocks: bool, with_high_priority: bool, pin_l0: bool, pin_top_level: bool,
     index_type: i8, data_block_index_type: i8, hash_ratio: f64, checksum: i8, no_block_cache: bool,

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use base::sync::Mutex;
 use esker::{ColumnFamily, Db, PinnedValue, ReadOptions, Snapshot, WriteBatch};
 use jni_sys::{jlong, jmethodID, jvalue};
-use txn::{Tracking, Transaction, TransactionNotifier};
+use txn::{Tracking, Transaction, TransactionNotifier, TransactionWaits};
 
 use crate::batch::{BatchObject, BatchOf};
 use crate::callback::{Global, attached};
-use crate::env::{Env, JBuffer, JByteArray, JByteArrays, JLongArray, JString, Reference};
+use crate::env::{Env, JBuffer, JByteArray, JByteArrays, JLongArray, JObject, JString, Reference};
+use crate::exclusive;
 use crate::fail::{Fail, Result};
 use crate::frame::native;
 use crate::handles;
@@ -21,6 +22,8 @@ use crate::snapshot::SnapshotObject;
 /// A transaction, for one thread at a time, and the handles that Java has of its parts without owning them.
 pub struct TransactionObject {
     inner: Mutex<Parts>,
+    /// The waits of the transaction, which Java may look at while a thread works with the transaction.
+    waits: Mutex<TransactionWaits>,
     default: ColumnFamily,
     db: Db,
 }
@@ -45,6 +48,7 @@ impl TransactionObject {
     /// Returns the object of a transaction of a database.
     pub fn new(transaction: Transaction, db: &Database, detects_deadlocks: bool) -> TransactionObject {
         TransactionObject {
+            waits: Mutex::new(transaction.waits()),
             inner: Mutex::new(Parts {
                 transaction,
                 detects_deadlocks,
@@ -59,6 +63,7 @@ impl TransactionObject {
 
     /// Replaces the transaction.
     pub fn replace(&self, transaction: Transaction, detects_deadlocks: bool) {
+        let waits = transaction.waits();
         let parts = Parts {
             transaction,
             detects_deadlocks,
@@ -67,6 +72,7 @@ impl TransactionObject {
             commit_time: None,
         };
         *self.inner.lock() = parts;
+        *self.waits.lock() = waits;
     }
 }
 
@@ -136,14 +142,14 @@ macro_rules! pair_writes {
         });
     };
 }
-pair_writes!(put_opt: "Transaction_put" "Transaction_putDirect");
-pair_writes!(merge_opt: "Transaction_merge" "Transaction_mergeDirect");
+pair_writes!(put_cf_opt: "Transaction_put" "Transaction_putDirect");
+pair_writes!(merge_cf_opt: "Transaction_merge" "Transaction_mergeDirect");
 
 native!("Transaction_put" "J_3_3BI_3_3BI" fn(
     env, handle: i64, key: JByteArrays, count: i32, value: JByteArrays, value_count: i32
 ) {
     let (key, value) = (joined(&env, key, count)?, joined(&env, value, value_count)?);
-    in_family(handle, 0, |txn, family| txn.put(family, &key, &value))
+    in_family(handle, 0, |txn, family| txn.put_cf(family, &key, &value))
 });
 
 native!("Transaction_put" "J_3_3BI_3_3BIJZ" fn(
@@ -151,35 +157,35 @@ native!("Transaction_put" "J_3_3BI_3_3BIJZ" fn(
     assume_tracked: bool
 ) {
     let (key, value) = (joined(&env, key, count)?, joined(&env, value, value_count)?);
-    in_family(handle, family, |txn, family| txn.put_opt(family, &key, &value, tracking(assume_tracked)))
+    in_family(handle, family, |txn, family| txn.put_cf_opt(family, &key, &value, tracking(assume_tracked)))
 });
 
 native!("Transaction_putUntracked" "J_3BI_3BI" fn(
     env, handle: i64, key: JByteArray, length: i32, value: JByteArray, value_length: i32
 ) {
     let (key, value) = (env.head(key, length)?, env.head(value, value_length)?);
-    in_family(handle, 0, |txn, family| txn.put_opt(family, &key, &value, Tracking::Untracked))
+    in_family(handle, 0, |txn, family| txn.put_cf_opt(family, &key, &value, Tracking::Untracked))
 });
 
 native!("Transaction_putUntracked" "J_3BI_3BIJ" fn(
     env, handle: i64, key: JByteArray, length: i32, value: JByteArray, value_length: i32, family: i64
 ) {
     let (key, value) = (env.head(key, length)?, env.head(value, value_length)?);
-    in_family(handle, family, |txn, family| txn.put_opt(family, &key, &value, Tracking::Untracked))
+    in_family(handle, family, |txn, family| txn.put_cf_opt(family, &key, &value, Tracking::Untracked))
 });
 
 native!("Transaction_putUntracked" "J_3_3BI_3_3BI" fn(
     env, handle: i64, key: JByteArrays, count: i32, value: JByteArrays, value_count: i32
 ) {
     let (key, value) = (joined(&env, key, count)?, joined(&env, value, value_count)?);
-    in_family(handle, 0, |txn, family| txn.put_opt(family, &key, &value, Tracking::Untracked))
+    in_family(handle, 0, |txn, family| txn.put_cf_opt(family, &key, &value, Tracking::Untracked))
 });
 
 native!("Transaction_putUntracked" "J_3_3BI_3_3BIJ" fn(
     env, handle: i64, key: JByteArrays, count: i32, value: JByteArrays, value_count: i32, family: i64
 ) {
     let (key, value) = (joined(&env, key, count)?, joined(&env, value, value_count)?);
-    in_family(handle, family, |txn, family| txn.put_opt(family, &key, &value, Tracking::Untracked))
+    in_family(handle, family, |txn, family| txn.put_cf_opt(family, &key, &value, Tracking::Untracked))
 });
 
 native!("Transaction_mergeUntracked" "J_3BII_3BIIJ" fn(
@@ -187,7 +193,7 @@ native!("Transaction_mergeUntracked" "J_3BII_3BIIJ" fn(
     family: i64
 ) {
     let (key, value) = (env.bytes(key, at, length)?, env.bytes(value, value_at, value_length)?);
-    in_family(handle, family, |txn, family| txn.merge_opt(family, &key, &value, Tracking::Untracked))
+    in_family(handle, family, |txn, family| txn.merge_cf_opt(family, &key, &value, Tracking::Untracked))
 });
 
 native!("Transaction_mergeUntrackedDirect" "JLjava_nio_ByteBuffer_2IILjava_nio_ByteBuffer_2IIJ" fn(
@@ -195,7 +201,7 @@ native!("Transaction_mergeUntrackedDirect" "JLjava_nio_ByteBuffer_2IILjava_nio_B
     family: i64
 ) {
     let (key, value) = (env.direct(key, at, length)?, env.direct(value, value_at, value_length)?);
-    in_family(handle, family, |txn, family| txn.merge_opt(family, key, value, Tracking::Untracked))
+    in_family(handle, family, |txn, family| txn.merge_cf_opt(family, key, value, Tracking::Untracked))
 });
 
 /// Defines the writes of a key alone.
@@ -223,27 +229,27 @@ macro_rules! key_writes {
         });
     };
 }
-key_writes!(delete_opt: "Transaction_delete");
-key_writes!(single_delete_opt: "Transaction_singleDelete");
+key_writes!(delete_cf_opt: "Transaction_delete");
+key_writes!(single_delete_cf_opt: "Transaction_singleDelete");
 
 native!("Transaction_deleteUntracked" "J_3BI" fn(env, handle: i64, key: JByteArray, length: i32) {
     let key = env.head(key, length)?;
-    in_family(handle, 0, |txn, family| txn.delete_opt(family, &key, Tracking::Untracked))
+    in_family(handle, 0, |txn, family| txn.delete_cf_opt(family, &key, Tracking::Untracked))
 });
 
 native!("Transaction_deleteUntracked" "J_3BIJ" fn(env, handle: i64, key: JByteArray, length: i32, family: i64) {
     let key = env.head(key, length)?;
-    in_family(handle, family, |txn, family| txn.delete_opt(family, &key, Tracking::Untracked))
+    in_family(handle, family, |txn, family| txn.delete_cf_opt(family, &key, Tracking::Untracked))
 });
 
 native!("Transaction_deleteUntracked" "J_3_3BI" fn(env, handle: i64, key: JByteArrays, count: i32) {
     let key = joined(&env, key, count)?;
-    in_family(handle, 0, |txn, family| txn.delete_opt(family, &key, Tracking::Untracked))
+    in_family(handle, 0, |txn, family| txn.delete_cf_opt(family, &key, Tracking::Untracked))
 });
 
 native!("Transaction_deleteUntracked" "J_3_3BIJ" fn(env, handle: i64, key: JByteArrays, count: i32, family: i64) {
     let key = joined(&env, key, count)?;
-    in_family(handle, family, |txn, family| txn.delete_opt(family, &key, Tracking::Untracked))
+    in_family(handle, family, |txn, family| txn.delete_cf_opt(family, &key, Tracking::Untracked))
 });
 
 native!("Transaction_putLogData" "J_3BI" fn(env, handle: i64, blob: JByteArray, length: i32) {
@@ -279,7 +285,9 @@ fn filled_direct(value: Option<PinnedValue>, to: &mut [u8]) -> i32 {
 
 fn get(handle: jlong, options: jlong, key: &[u8], family: jlong) -> Result<Option<PinnedValue>> {
     let options = read_options(options)?;
-    in_family(handle, family, |txn, family| txn.get(&options, family, key))
+    in_family(handle, family, |txn, family| {
+        txn.get_cf_opt(family, key, &options)
+    })
 }
 
 fn get_for_update(
@@ -291,7 +299,7 @@ fn get_for_update(
 ) -> Result<Option<PinnedValue>> {
     let options = read_options(options)?;
     in_family(handle, family, |txn, family| {
-        txn.get_for_update(&options, family, key, exclusive, validate)
+        txn.get_for_update_cf_opt(family, key, exclusive, validate, &options)
     })
 }
 
@@ -383,37 +391,37 @@ fn multi_get(
 const NONE: JLongArray = JLongArray(std::ptr::null_mut());
 
 native!("Transaction_multiGet" "JJ_3_3B" fn(env, handle: i64, options: i64, keys: JByteArrays) -> JByteArrays {
-    multi_get(&env, handle, options, keys, NONE, |txn, options, keys| txn.multi_get(options, keys))
+    multi_get(&env, handle, options, keys, NONE, |txn, options, keys| txn.multi_get_cf_opt(keys, options))
 });
 
 native!("Transaction_multiGet" "JJ_3_3B_3J" fn(
     env, handle: i64, options: i64, keys: JByteArrays, families: JLongArray
 ) -> JByteArrays {
-    multi_get(&env, handle, options, keys, families, |txn, options, keys| txn.multi_get(options, keys))
+    multi_get(&env, handle, options, keys, families, |txn, options, keys| txn.multi_get_cf_opt(keys, options))
 });
 
 native!("Transaction_multiGet" "JJJ_3_3B" fn(
     env, handle: i64, options: i64, family: i64, keys: JByteArrays
 ) -> JByteArrays {
     let families = vec![family; env.length(keys.0)?];
-    multi_get(&env, handle, options, keys, env.long_array(&families)?, |txn, options, keys| txn.multi_get(options, keys))
+    multi_get(&env, handle, options, keys, env.long_array(&families)?, |txn, options, keys| txn.multi_get_cf_opt(keys, options))
 });
 
 native!("Transaction_multiGetForUpdate" "JJ_3_3B" fn(env, handle: i64, options: i64, keys: JByteArrays) -> JByteArrays {
-    multi_get(&env, handle, options, keys, NONE, |txn, options, keys| txn.multi_get_for_update(options, keys))
+    multi_get(&env, handle, options, keys, NONE, |txn, options, keys| txn.multi_get_for_update_cf_opt(keys, options))
 });
 
 native!("Transaction_multiGetForUpdate" "JJ_3_3B_3J" fn(
     env, handle: i64, options: i64, keys: JByteArrays, families: JLongArray
 ) -> JByteArrays {
-    multi_get(&env, handle, options, keys, families, |txn, options, keys| txn.multi_get_for_update(options, keys))
+    multi_get(&env, handle, options, keys, families, |txn, options, keys| txn.multi_get_for_update_cf_opt(keys, options))
 });
 
 native!("Transaction_getIterator" "JJJ" fn(env, handle: i64, options: i64, family: i64) -> i64 {
     let options = read_options(options)?;
-    let iterator = in_family(handle, family, |txn, family| txn.iter(&options, family))?;
+    let iterator = in_family(handle, family, |txn, family| txn.iter_cf_opt(family, &options))?;
     let db = handles::get::<TransactionObject>(handle)?.db.clone();
-    Ok(handles::insert(IteratorObject::new(iterator, &db, &options)))
+    Ok(exclusive::insert(IteratorObject::new(iterator, &db, &options)))
 });
 
 native!("Transaction_undoGetForUpdate" "J_3BI" fn(env, handle: i64, key: JByteArray, length: i32) {
@@ -449,6 +457,25 @@ native!("Transaction_getID" "J" fn(env, handle: i64) -> i64 { with(handle, |txn|
 native!("Transaction_getId" "J" fn(env, handle: i64) -> i64 { with(handle, |txn| txn.id() as i64) });
 
 native!("Transaction_getState" "J" fn(env, handle: i64) -> i8 { with(handle, |txn| txn.state() as i8) });
+
+// Java calls it while another thread waits in a call of the transaction.
+native!("Transaction_getWaitingTxns" "J" fn(env, handle: i64) -> JObject {
+    let current = handles::get::<TransactionObject>(handle)?.waits.lock().current();
+    let (family, key, ids) = current.map_or((0, Vec::new(), Vec::new()), |wait| {
+        let ids = wait.transaction_ids.iter().map(|id| *id as jlong).collect();
+        (wait.column_family_id, wait.key, ids)
+    });
+    let class = env.class("org/rocksdb/Transaction")?;
+    let make = env.method(
+        class,
+        "newWaitingTransactions",
+        "(JLjava/lang/String;[J)Lorg/rocksdb/Transaction$WaitingTransactions;",
+    )?;
+    let key = env.new_string(&String::from_utf8_lossy(&key))?;
+    let ids = env.long_array(&ids)?;
+    let arguments = [jvalue { j: i64::from(family) }, jvalue { l: key.0 }, jvalue { l: ids.0 }];
+    env.call_object(env.this, make, &arguments).map(JObject)
+});
 
 native!("Transaction_prepare" "J" fn(env, handle: i64) { Ok(with(handle, Transaction::prepare)??) });
 

@@ -22,6 +22,13 @@ pub struct BlobFileAddition {
     pub unknown_fields: Vec<(u32, Box<[u8]>)>,
 }
 
+impl BlobFileAddition {
+    /// The size of the file in bytes: records, header of 30 and footer of 32.
+    pub fn file_size(&self) -> u64 {
+        self.total_blob_bytes.saturating_add(30 + 32)
+    }
+}
+
 /// Records of a blob file that are no longer referenced (tag 401). Adds to the earlier garbage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlobFileGarbage {
@@ -91,9 +98,9 @@ impl BlobFileMetadata {
         self.shared.addition.total_blob_bytes
     }
 
-    /// The size of the file in bytes: records, header of 30 and footer of 32.
+    /// The size of the file in bytes.
     pub fn file_size(&self) -> u64 {
-        self.total_blob_bytes().saturating_add(30 + 32)
+        self.shared.addition.file_size()
     }
 
     /// True if no record is referenced any more.

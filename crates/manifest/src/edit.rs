@@ -101,7 +101,7 @@ pub struct VersionEdit {
     pub comparator: Option<String>,
     /// WALs with lower numbers hold no unflushed data of this family.
     pub log_number: Option<u64>,
-    /// Always 0, since LevelDB stopped using it.
+    /// The number of an older WAL: always 0, since LevelDB stopped using it.
     pub prev_log_number: Option<u64>,
     /// The number that the next new file gets.
     pub next_file_number: Option<u64>,

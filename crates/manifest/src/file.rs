@@ -297,7 +297,7 @@ impl FileMetadata {
             && !end.is_some_and(|end| self.is_after(cmp, end))
     }
 
-    /// True while it is input of a compaction.
+    /// True while the file is an input of a compaction.
     pub fn is_being_compacted(&self) -> bool {
         self.being_compacted.load(atomic::Ordering::Relaxed)
     }

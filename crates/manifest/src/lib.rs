@@ -6,6 +6,7 @@ mod builder;
 mod edit;
 mod file;
 mod live_data;
+mod point_in_time;
 mod snapshot;
 mod state;
 mod version;
@@ -17,6 +18,7 @@ pub use file::{
     FileChecksum, FileMetadata, FileStats, MAX_FILE_NUMBER, MAX_PATH_ID, RANGE_TOMBSTONE_SENTINEL,
     UNKNOWN_CHECKSUM_FUNC_NAME,
 };
+pub use point_in_time::{FilesPresent, PointInTime};
 pub use snapshot::snapshot_edits;
 pub use state::{
     ComparatorFor, DEFAULT_COLUMN_FAMILY_NAME, FamilyState, ManifestState, Replay, builtin_comparator,

@@ -3,20 +3,29 @@
 use std::sync::Arc;
 
 use crate::blob_file::BlobFileGarbage;
-use crate::edit::VersionEdit;
+use crate::edit::{VersionEdit, WalAddition};
 use crate::state::{FamilyState, ManifestState};
 
 /// The edits that create `state` from nothing, in RocksDB's order: the database's id; for every family its
 /// description and then, in another edit because RocksDB ignores files in an edit that adds a family, its
 /// files; the counters.
 ///
-/// RocksDB from 7.8 on reads all of them. [`ManifestState::wals`] is left out: records of WALs must be kept
-/// exact, and RocksDB does not require any.
+/// RocksDB from 7.8 on reads all of them. The database's id is followed by the WALs of
+/// [`ManifestState::wals`], if there are any: every one of them must exist.
 pub fn snapshot_edits(state: &ManifestState) -> Vec<VersionEdit> {
     let mut edits = Vec::with_capacity(2 * state.families.len() + 2);
     if state.db_id.is_some() {
         edits.push(VersionEdit {
             db_id: state.db_id.clone(),
+            ..VersionEdit::default()
+        });
+    }
+    if !state.wals.is_empty() {
+        let wals = state.wals.iter();
+        edits.push(VersionEdit {
+            wal_additions: wals
+                .map(|(&number, &synced_size)| WalAddition { number, synced_size })
+                .collect(),
             ..VersionEdit::default()
         });
     }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use base::{Error, InternalComparator, Kind, Result, SeqNo, UserComparator, internal_key};
+use base::{Error, ErrorKind, InternalComparator, Kind, Result, SeqNo, UserComparator, internal_key};
 
 use crate::builder::VersionBuilder;
 use crate::edit::VersionEdit;
 use crate::file::FileMetadata;
-use crate::version::{DEFAULT_NUM_LEVELS, Version};
+use crate::version::Version;
 
 /// The name of the family that every database has, with id 0.
 pub const DEFAULT_COLUMN_FAMILY_NAME: &str = "default";
@@ -115,25 +115,24 @@ impl ManifestState {
 
 /// A family during a replay.
 #[derive(Clone)]
-struct Pending {
-    name: String,
-    comparator: Option<String>,
+pub(crate) struct Pending {
+    pub(crate) name: String,
+    pub(crate) comparator: Option<String>,
     persist_user_defined_timestamps: bool,
     log_number: u64,
     full_history_ts_low: Box<[u8]>,
-    builder: VersionBuilder,
+    pub(crate) builder: VersionBuilder,
 }
 
 impl Pending {
     fn new(name: &str) -> Pending {
-        let cmp = InternalComparator::new(UserComparator::Bytewise);
         Pending {
             name: name.to_owned(),
             comparator: None,
             persist_user_defined_timestamps: true,
             log_number: 0,
             full_history_ts_low: Box::default(),
-            builder: VersionBuilder::new(&Version::empty(cmp, DEFAULT_NUM_LEVELS)),
+            builder: VersionBuilder::of_nothing(),
         }
     }
 }
@@ -161,7 +160,7 @@ pub fn builtin_comparator(family: &str, recorded: Option<&str>) -> Result<UserCo
 /// there are files, and shares their metadata.
 #[derive(Clone)]
 pub struct Replay {
-    families: BTreeMap<u32, Pending>,
+    pub(crate) families: BTreeMap<u32, Pending>,
     db_id: Option<String>,
     has_log_number: bool,
     next_file_number: Option<u64>,
@@ -246,6 +245,11 @@ impl Replay {
     /// True if edits of an atomic group wait for its last edit.
     pub fn is_in_group(&self) -> bool {
         !self.group.is_empty()
+    }
+
+    /// True if the entries that a MANIFEST must have were read.
+    pub(crate) fn has_counters(&self) -> bool {
+        self.has_log_number && self.next_file_number.is_some() && self.last_sequence.is_some()
     }
 
     fn apply_now(&mut self, edit: &VersionEdit) -> Result<()> {
@@ -386,9 +390,9 @@ impl Replay {
         self.unknown_fields.extend(edit.unknown_fields.iter().cloned());
     }
 
-    /// As [`finish`](Replay::finish), for a caller that needs files but not keys, and has no comparators. In
-    /// families whose comparator is not built in, the order of keys is given as bytewise, and each file holds
-    /// only its number.
+    /// Ends the replay as [`finish`](Replay::finish) does, for a caller that needs files but not keys, and
+    /// has no comparators. In families whose comparator is not built in, the order of keys is given as
+    /// bytewise, and each file holds only its number.
     pub fn finish_without_keys(mut self) -> Result<ManifestState> {
         for family in self.families.values_mut() {
             let unknown = |name: &str| UserComparator::builtin(name).is_none();
@@ -409,7 +413,7 @@ impl Replay {
     /// The state after the last record. `comparator_for` chooses the order of each family's keys.
     ///
     /// `Corruption` if a required entry of a MANIFEST is missing, or files do not fit together;
-    /// `InvalidArgument` if a family is to be opened with another comparator than it was written with.
+    /// `ComparatorMismatch` if a family is to be opened with another comparator than it was written with.
     pub fn finish(mut self, comparator_for: &mut ComparatorFor<'_>) -> Result<ManifestState> {
         let missing: Vec<&str> = [
             (self.has_log_number, "log_file_number"),
@@ -466,10 +470,10 @@ fn finish_family(id: u32, pending: Pending, comparator_for: &mut ComparatorFor<'
     let switched_off = recorded.strip_suffix(TIMESTAMP_SUFFIX) == Some(cmp.name())
         && !pending.persist_user_defined_timestamps;
     if recorded != cmp.name() && !switched_on && !switched_off {
-        return Err(Error::invalid_argument(format!(
-            "{}: does not match existing comparator {recorded}",
-            cmp.name()
-        )));
+        return Err(Error::new(
+            ErrorKind::ComparatorMismatch,
+            format!("{}: does not match existing comparator {recorded}", cmp.name()),
+        ));
     }
     if timestamp_size > 0 {
         for file in builder.added_files_mut() {

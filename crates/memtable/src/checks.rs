@@ -65,7 +65,7 @@ impl Checks {
     /// verify it. Otherwise the entry is recorded.
     ///
     /// # Safety
-    /// As for [`verify`](Self::verify), with checksums.
+    /// The requirements of [`verify`](Self::verify), with checksums.
     #[cold]
     #[inline(never)]
     pub(crate) unsafe fn admits(self, entry: *const Entry) -> bool {

@@ -53,8 +53,8 @@ impl MemtableCursor {
         PinnedValue::new(self.table.clone(), self.current())
     }
 
-    /// As [`seek`](Cursor::seek), for a caller that needs only keys with `target`'s prefix by `extractor`:
-    /// the cursor is not valid if the memtable's filter excludes that prefix.
+    /// Moves as [`seek`](Cursor::seek) does, for a caller that needs only keys with `target`'s prefix by
+    /// `extractor`: the cursor is not valid if the memtable's filter excludes that prefix.
     pub fn seek_within_prefix(&mut self, target: &[u8], extractor: &dyn PrefixExtractor) {
         match self.table.may_contain_prefix(extractor, target) {
             Some(false) => self.leave(),
@@ -62,7 +62,7 @@ impl MemtableCursor {
         }
     }
 
-    /// As [`seek_for_prev`](Cursor::seek_for_prev), with the same restriction to a prefix.
+    /// Moves as [`seek_for_prev`](Cursor::seek_for_prev) does, with the same restriction to a prefix.
     pub fn seek_for_prev_within_prefix(&mut self, target: &[u8], extractor: &dyn PrefixExtractor) {
         match self.table.may_contain_prefix(extractor, target) {
             Some(false) => self.leave(),

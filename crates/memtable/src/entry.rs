@@ -89,7 +89,7 @@ impl Entry {
     /// The start of the internal key, its length, and that of the value after it.
     ///
     /// # Safety
-    /// As for [`key`](Self::key).
+    /// The requirements of [`key`](Self::key).
     #[inline]
     unsafe fn parts(entry: *const Entry) -> (*const u8, usize, usize) {
         // SAFETY: the caller's promise.
@@ -105,7 +105,8 @@ impl Entry {
         }
     }
 
-    /// As [`allocate`](Self::allocate), with a checksum of `width` bytes in front; 0 for none.
+    /// Allocates an entry as [`allocate`](Self::allocate) does, with a checksum of `width` bytes in front of
+    /// it; 0: without one.
     pub(crate) fn allocate_protected(
         arena: &Arena,
         width: u8,
@@ -136,7 +137,7 @@ impl Entry {
     /// The checksum of the row as it is in memory.
     ///
     /// # Safety
-    /// As for [`key`](Self::key), and the lengths are intact.
+    /// The requirements of [`key`](Self::key), and the lengths are intact.
     pub(crate) unsafe fn protection(entry: *const Entry) -> Protection {
         // SAFETY: the caller's promise.
         unsafe {
@@ -166,7 +167,7 @@ impl Entry {
     /// True if the whole row is intact.
     ///
     /// # Safety
-    /// As for [`has_sound_lengths`](Self::has_sound_lengths).
+    /// The requirements of [`has_sound_lengths`](Self::has_sound_lengths).
     pub(crate) unsafe fn is_sound(entry: *const Entry, width: u8) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
@@ -195,7 +196,7 @@ impl Entry {
     /// The value.
     ///
     /// # Safety
-    /// As for [`key`](Self::key).
+    /// The requirements of [`key`](Self::key).
     #[inline]
     pub(crate) unsafe fn value<'a>(entry: *const Entry) -> &'a [u8] {
         // SAFETY: as in `key`.
@@ -208,7 +209,7 @@ impl Entry {
     /// The entry's place in the order.
     ///
     /// # Safety
-    /// As for [`key`](Self::key).
+    /// The requirements of [`key`](Self::key).
     #[inline]
     pub(crate) unsafe fn target<'a>(entry: *const Entry) -> Target<'a> {
         // SAFETY: the caller's promise.

@@ -99,8 +99,8 @@ impl Filter {
         self.prefix(user_key).is_none_or(|prefix| self.has(prefix))
     }
 
-    /// As [`may_contain_prefix_of`](Filter::may_contain_prefix_of), for an internal key's user key; also true
-    /// if `extractor` is not the one the filter was filled with.
+    /// True if the filter [may contain](Filter::may_contain_prefix_of) the prefix of an internal key's user
+    /// key; also true if `extractor` is not the one the filter was filled with.
     pub(crate) fn may_contain_prefix_by(&self, extractor: &dyn PrefixExtractor, internal_key: &[u8]) -> bool {
         let own = self.prefix_extractor.as_ref();
         own.is_none_or(|own| own.name() != extractor.name())

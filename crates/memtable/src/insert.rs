@@ -157,7 +157,7 @@ impl Tree {
         }
     }
 
-    /// As [`descend`](Self::descend), but returns the path.
+    /// Descends as [`descend`](Self::descend) does, and returns the path.
     #[inline]
     fn descend_noting(&self, target: &Target) -> Path {
         let mut path = Path {
@@ -454,7 +454,7 @@ impl Tree {
     /// which belongs at its position. True if the child was added as well; otherwise a new descent is needed.
     ///
     /// # Safety
-    /// As for [`link_behind`](Self::link_behind), of the child and the node.
+    /// The requirements of [`link_behind`](Self::link_behind), of the child and the node.
     #[cold]
     unsafe fn split_inner(
         &self,

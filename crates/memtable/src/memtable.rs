@@ -184,8 +184,8 @@ impl Memtable {
         true
     }
 
-    /// As [`add`](Self::add), for a row with integrity protection: `row` is the checksum of kind, key, value
-    /// and sequence number, computed by the row's creator. It is compared with the row as copied here,
+    /// Adds a row as [`add`](Self::add) does, with integrity protection: `row` is the checksum of kind, key,
+    /// value and sequence number, computed by the row's creator. It is compared with the row as copied here,
     /// whether or not this memtable has checksums.
     ///
     /// Errors: `Corruption` with the row, before any read sees it, if the copy differs; and with

@@ -425,7 +425,7 @@ impl Node {
     /// keys and others.
     ///
     /// # Safety
-    /// As for [`write`](Self::write).
+    /// The requirements of [`write`](Self::write).
     unsafe fn choose_skip(
         rule: &PrefixRule,
         reference: *const Entry,
@@ -579,7 +579,7 @@ impl Node {
     pub(crate) fn can_reopen(&self, order: Order, lower: &Content) -> bool {
         self.level() == 0
             && order.generation() < MAX_GENERATION
-            // Without a low, the key that others were checked against may be removed.
+            // A leaf without a lower bound keeps no key that later insertions could be compared with.
             && !self.low.is_null()
             && lower.prefixes_tell_most_apart()
     }

@@ -27,7 +27,7 @@ mod real {
 mod under_loom {
     pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-    /// As the function without loom.
+    /// Loads the word as the function of the same name without loom does.
     ///
     /// # Safety
     /// Loom panics if the word was written without being published.

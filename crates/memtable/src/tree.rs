@@ -782,7 +782,7 @@ impl Tree {
         }
     }
 
-    /// As `prefetch_ahead`, for a backward walk.
+    /// Prefetches entries as `prefetch_ahead` does, for a backward walk.
     ///
     /// # Safety
     /// The place is of this tree.

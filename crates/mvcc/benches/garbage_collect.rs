@@ -23,7 +23,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use divan::Bencher;
-use esker::{ColumnFamily, Db, FlushOptions, WriteBatch, WriteOptions};
+use esker::{ColumnFamily, Db, WriteBatch, WriteOptions};
 use esker_mvcc::{
     BatchOptions, GcKey, MvccBatch, MvccReadOptions, MvccStore, RangeTombstone, Reader, Span, Timestamp,
     Value, encode_key, next_user_key,
@@ -94,12 +94,11 @@ impl Loaded {
                 Value::Bytes(&value).encode(&mut stored, user_key, false);
                 batch.put_cf(&family, &key, &stored);
             }
-            db.write(&unlogged, batch).expect("a write");
+            db.write_opt(batch, &unlogged).expect("a write");
         }
         if in_files {
-            db.flush(&FlushOptions::default()).expect("a flush");
-            db.compact_range(&family, &Default::default(), None, None)
-                .expect("a compaction");
+            db.flush().expect("a flush");
+            db.compact_range_cf(&family, None, None).expect("a compaction");
         }
         Loaded {
             db,
@@ -129,7 +128,7 @@ impl Loaded {
         let mut batch = MvccBatch::new(&self.db, &self.family, options(statistics), BASE + 2);
         batch.garbage_collect(keys).expect("a collection");
         let batch = batch.into_write_batch();
-        self.db.write(&WriteOptions::default(), batch).expect("a write");
+        self.db.write(batch).expect("a write");
     }
 
     fn collect(&self, keys: &mut [GcKey], statistics: bool) {

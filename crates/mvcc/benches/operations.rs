@@ -12,7 +12,7 @@
 mod database;
 
 use divan::{Bencher, black_box};
-use esker::{ColumnFamily, Db, FilterPolicy, FlushOptions, WriteBatch};
+use esker::{ColumnFamily, Db, FilterPolicy, WriteBatch};
 use esker_mvcc::{BatchOptions, MvccBatch, MvccReadOptions, Reader, Span, Timestamp, Value, encode_key};
 use testkit::bench::size;
 
@@ -53,11 +53,10 @@ impl Loaded {
                 }
                 batch.put_cf(&family, &engine_key, &stored);
             }
-            db.write(&unlogged, batch).expect("a write");
+            db.write_opt(batch, &unlogged).expect("a write");
         }
-        db.flush(&FlushOptions::default()).expect("a flush");
-        db.compact_range(&family, &Default::default(), None, None)
-            .expect("a compaction");
+        db.flush().expect("a flush");
+        db.compact_range_cf(&family, None, None).expect("a compaction");
         let loaded = Loaded {
             db,
             family,

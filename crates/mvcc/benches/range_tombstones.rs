@@ -15,7 +15,7 @@
 mod database;
 
 use divan::{Bencher, black_box};
-use esker::{Db, FilterPolicy, FlushOptions, WriteOptions};
+use esker::{Db, FilterPolicy, WriteOptions};
 use esker_mvcc::{
     BatchOptions, MvccReadOptions, MvccStats, MvccStore, RangeTombstoneOptions, Span, Timestamp, Value,
 };
@@ -76,9 +76,8 @@ impl Loaded {
 
     fn compact(&self) {
         let (db, family) = (self.store.db(), self.store.family());
-        db.flush(&FlushOptions::default()).expect("a flush");
-        db.compact_range(family, &Default::default(), None, None)
-            .expect("a compaction");
+        db.flush().expect("a flush");
+        db.compact_range_cf(family, None, None).expect("a compaction");
         self.scan(0, &MvccReadOptions::default());
     }
 

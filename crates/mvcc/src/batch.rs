@@ -233,9 +233,9 @@ impl<'a> MvccBatch<'a> {
         Ok(())
     }
 
-    /// As [`put`](Self::put), for a key that has no version, as the caller knows: nothing is read. If the key
-    /// does have a version, statistics are wrong from then on, and so is the history if that version is at or
-    /// above `timestamp`. Range tombstones are checked.
+    /// Puts a value as [`put`](Self::put) does, for a key that has no version, as the caller knows: nothing
+    /// is read. If the key does have a version, statistics are wrong from then on, and so is the history if
+    /// that version is at or above `timestamp`. Range tombstones are checked.
     pub fn put_blind(&mut self, key: &[u8], timestamp: Timestamp, value: Value<'_>) -> Result<()> {
         self.check_size(key, Some(value))?;
         self.check_write(key, timestamp)?;
@@ -255,8 +255,9 @@ impl<'a> MvccBatch<'a> {
         Ok(newest.is_some_and(|newest| newest.is_live()))
     }
 
-    /// As [`put`](Self::put), if the newest value is `expected`: `None` means no value, whether never written
-    /// or deleted. With `allow_if_not_exists` the absence of a value also satisfies the condition.
+    /// Puts a value as [`put`](Self::put) does, if the newest value is `expected`: `None` means no value,
+    /// whether never written or deleted. With `allow_if_not_exists` the absence of a value also satisfies the
+    /// condition.
     ///
     /// # Errors
     /// [`Error::ConditionFailed`] with the value found; those of [`put`](Self::put), which take precedence:
@@ -487,7 +488,7 @@ impl<'a> MvccBatch<'a> {
         self.weigh_deleted(key, self.deletions(key))
     }
 
-    /// As `weigh`, as if range tombstones had deleted the key at the times `deleted`.
+    /// Weighs the key as `weigh` does, as if range tombstones had deleted it at the times `deleted`.
     pub(crate) fn weigh_deleted(&self, key: &[u8], deleted: Option<&Stack>) -> KeyStats {
         KeyStats::new(key, self.stats.last_update_nanos, self.collected, deleted)
     }

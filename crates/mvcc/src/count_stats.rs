@@ -17,7 +17,8 @@ pub fn compute_stats(reader: &Reader<'_>, span: Span<'_>, now: i64) -> Result<Mv
     Ok(total)
 }
 
-/// As `compute_stats`, without the range tombstones themselves; also returns the latest time of a version.
+/// Counts as `compute_stats` does, without the range tombstones themselves; also returns the latest time of a
+/// version.
 pub(crate) fn count_versions(
     reader: &Reader<'_>,
     span: Span<'_>,

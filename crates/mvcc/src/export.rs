@@ -41,9 +41,9 @@ pub struct ExportResume {
 pub struct ExportResult {
     /// The file; `None` if there was nothing to export and no file was written.
     pub file: Option<ExternalSstFileInfo>,
-    /// Versions in it.
+    /// The number of versions in the file.
     pub versions: u64,
-    /// Bytes of their keys and values.
+    /// The size of the keys and values of these versions in bytes.
     pub bytes: u64,
     /// Range tombstones over the exported span, which the file does not hold: a caller that ingests the file
     /// must [import](crate::MvccBatch::import_range_tombstones) them too. They have times in the window; only

@@ -30,7 +30,7 @@ const BOUND: u8 = 2;
 pub struct Fingerprint {
     /// Equal for equal histories; for different ones with a probability of 2^-64.
     pub hash: u64,
-    /// Versions and inline values in it.
+    /// The number of versions and inline values in the span.
     pub versions: u64,
 }
 

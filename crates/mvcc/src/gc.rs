@@ -125,8 +125,8 @@ impl MvccStore {
         self.collect_garbage_at(threshold_of(ttl, now), now, options)
     }
 
-    /// As [`collect_garbage`](Self::collect_garbage), for garbage at `threshold`, or at the current threshold
-    /// if that is later.
+    /// Collects garbage as [`collect_garbage`](Self::collect_garbage) does, for garbage at `threshold`, or at
+    /// the current threshold if that is later.
     pub fn collect_garbage_at(
         &self,
         threshold: Timestamp,

@@ -21,8 +21,8 @@ impl MvccBatch<'_> {
         Ok(before.is_some())
     }
 
-    /// As [`put_inline`](Self::put_inline), if the inline value is `expected`: `None` means no value. With
-    /// `allow_if_not_exists` the absence of a value also satisfies the condition.
+    /// Puts a value as [`put_inline`](Self::put_inline) does, if the inline value is `expected`: `None` means
+    /// no value. With `allow_if_not_exists` the absence of a value also satisfies the condition.
     ///
     /// # Errors
     /// [`Error::ConditionFailed`] with the value found; those of [`put_inline`](Self::put_inline), which take

@@ -24,7 +24,7 @@ use crate::version_iter::VersionIter;
 pub enum KeyTypes {
     /// Only versions and inline values; range tombstones are not reported.
     Points,
-    /// Only the starts of range tombstones.
+    /// The iterator visits only the starts of range tombstones.
     Ranges,
     /// Versions, inline values and starts of range tombstones.
     #[default]

@@ -52,7 +52,7 @@ pub(crate) struct Fragment {
 /// All range tombstones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ranges {
-    /// In order; adjoining fragments differ in their times.
+    /// The fragments in the order of their keys. Adjoining fragments differ in their times.
     fragments: Vec<Fragment>,
 }
 
@@ -331,7 +331,7 @@ impl Cover {
         }
     }
 
-    /// As [`hides`], for a version of `user_key`.
+    /// Returns the result of [`hides`] for a version of `user_key`.
     pub fn hides(&mut self, user_key: &[u8], at: Timestamp, read: Timestamp) -> Option<Timestamp> {
         self.stack(user_key).and_then(|stack| hides(stack, at, read))
     }

@@ -195,7 +195,7 @@ impl<'a> Reader<'a> {
         };
         let mut iter = match self.batch {
             Some(batch) => batch.iter_with_base(self.db, &options, self.family)?,
-            None => self.db.iter_cf(&options, self.family),
+            None => self.db.iter_cf_opt(self.family, &options),
         };
         iter.set_max_prefix_steps(self.max_steps);
         Ok(VersionIter {

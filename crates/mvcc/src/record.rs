@@ -1,6 +1,6 @@
 //! The record of a store: its threshold, its statistics, and what was collected.
 
-use base::coding::Reader as Bytes;
+use base::coding::{self, Reader as Bytes};
 use esker::{ColumnFamily, Db, ReadOptions};
 
 use crate::error::{Error, Result};
@@ -10,16 +10,19 @@ use crate::timestamp::Timestamp;
 /// The engine key of the record.
 pub(crate) const RECORD_KEY: &[u8] = &[0];
 
-pub(crate) const RECORD_VERSION: u8 = 2;
+const RECORD_VERSION: u8 = 2;
 
 /// The version of a record without range tombstones.
-pub(crate) const PLAIN_VERSION: u8 = 1;
+const PLAIN_VERSION: u8 = 1;
 
 /// The number of fields of the statistics.
-pub(crate) const FIELDS: usize = 11;
+const FIELDS: usize = 11;
 
 /// The number of fields in a record without range tombstones.
-pub(crate) const PLAIN_FIELDS: usize = 8;
+const PLAIN_FIELDS: usize = 8;
+
+/// The length of the longest record.
+const MAX_LEN: usize = 1 + 3 * 12 + 1 + FIELDS * 8;
 
 /// The contents of the record.
 #[derive(Default)]
@@ -30,7 +33,30 @@ pub(crate) struct Record {
     pub stats: Option<MvccStats>,
 }
 
-pub(crate) fn fields(stats: &MvccStats) -> [i64; FIELDS] {
+impl Record {
+    /// Encodes the record. Without range tombstones it has the form that releases without them read.
+    pub fn encode(&self, has_ranges: bool) -> Vec<u8> {
+        let (version, fields_len) = match has_ranges {
+            true => (RECORD_VERSION, FIELDS),
+            false => (PLAIN_VERSION, PLAIN_FIELDS),
+        };
+        let mut record = Vec::with_capacity(MAX_LEN);
+        record.push(version);
+        for time in [self.threshold, self.collected, self.distrusted] {
+            coding::put_u64(&mut record, time.wall as u64);
+            coding::put_u32(&mut record, time.logical as u32);
+        }
+        record.push(u8::from(self.stats.is_some()));
+        if let Some(stats) = &self.stats {
+            for field in &fields(stats)[..fields_len] {
+                coding::put_u64(&mut record, *field as u64);
+            }
+        }
+        record
+    }
+}
+
+fn fields(stats: &MvccStats) -> [i64; FIELDS] {
     [
         stats.last_update_nanos,
         stats.live_bytes,
@@ -48,7 +74,7 @@ pub(crate) fn fields(stats: &MvccStats) -> [i64; FIELDS] {
 
 /// The threshold in the state of `family` that `options` read; [`Timestamp::ZERO`] if it is not a store.
 pub(crate) fn threshold_of(db: &Db, family: &ColumnFamily, options: &ReadOptions) -> Result<Timestamp> {
-    match db.get_opt(options, family, RECORD_KEY)? {
+    match db.get_cf_opt(family, RECORD_KEY, options)? {
         Some(record) => Ok(decode_record(&record)?.threshold),
         None => Ok(Timestamp::ZERO),
     }
@@ -115,8 +141,6 @@ pub(crate) fn decode_record(record: &[u8]) -> Result<Record> {
 
 #[cfg(test)]
 mod tests {
-    use base::coding;
-
     use super::*;
 
     #[test]

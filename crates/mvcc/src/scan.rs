@@ -104,7 +104,7 @@ impl Reader<'_> {
         Ok(result)
     }
 
-    /// As [`scan`](Self::scan), without regard to [`whole_rows`](MvccReadOptions::whole_rows).
+    /// Scans as [`scan`](Self::scan) does, without regard to [`whole_rows`](MvccReadOptions::whole_rows).
     pub(crate) fn scan_values(
         &self,
         span: Span<'_>,
@@ -240,7 +240,7 @@ fn note(too_recent: &mut Option<TooRecent>, user_key: &[u8], newest: Timestamp) 
     }
 }
 
-/// As `note`, for the range tombstones over the part that a scan has read.
+/// Notes, as `note` does, the range tombstones over the part that a scan has read.
 fn note_ranges(scan: &mut Scan<'_>, ranges: &Ranges) {
     let mut read = scan.span;
     match &scan.result.resume {
@@ -299,7 +299,7 @@ struct Scan<'a> {
     options: &'a MvccReadOptions,
     wanted: Wanted,
     result: ScanResult,
-    /// For a scan of keys: the length of each row's value.
+    /// The length of each row's value, for a scan of keys.
     value_lens: Vec<usize>,
     too_recent: Option<TooRecent>,
 }

@@ -14,8 +14,7 @@
 //! The threshold is durable before any version is deleted because of it, so an interrupted collection has
 //! removed nothing that could still be read.
 
-use base::coding;
-use base::sync::{Mutex, MutexGuard};
+use base::sync::Mutex;
 use esker::{ColumnFamily, Db, SeqNo, WriteBatch, WriteOptions};
 
 use crate::batch::{BatchOptions, MvccBatch, Touched};
@@ -27,51 +26,39 @@ use crate::key_span::Span;
 use crate::ranges::index::RangeIndex;
 use crate::read_results::{GetResult, MvccReadOptions, ScanResult};
 use crate::reader::Reader;
-use crate::record::{
-    FIELDS, PLAIN_FIELDS, PLAIN_VERSION, RECORD_KEY, RECORD_VERSION, Record, decode_record, fields,
-};
+use crate::record::{RECORD_KEY, Record, decode_record};
 use crate::stats::MvccStats;
 use crate::timestamp::Timestamp;
+use crate::writers::{Alone, Changes, Shared, Totals, Writers};
 
 /// A family of versioned keys.
 ///
-/// Reads take no lock except for a copy of the threshold. Writes are batches, one at a time:
-/// [`begin`](MvccStore::begin) waits until the batch before is committed or dropped. No other code may write
-/// to the family.
+/// Reads take no lock except for a copy of the threshold. Writers of known keys run at once, unless they
+/// write the same key: [`begin_keys`](MvccStore::begin_keys). A batch of any keys and spans waits until all
+/// writers before it have committed or dropped theirs, and others wait for it: [`begin`](MvccStore::begin).
+/// No other code may write to the family.
 pub struct MvccStore {
     db: Db,
     family: ColumnFamily,
     options: BatchOptions,
-    /// Held by the batch that is being written.
-    writing: Mutex<Writing>,
+    pub(crate) writers: Writers,
     threshold: Mutex<Timestamp>,
     ranges: RangeIndex,
     /// The cost of scans.
     scans: ReadTotals,
     /// The cost of scans at the end of the last collection.
     pub(crate) scans_before: Mutex<ReadCounters>,
-    /// Held by a running collection, and locked before `writing`.
+    /// Held by a running collection, and locked before those of `writers`.
     pub(crate) collecting: Mutex<()>,
     /// The limits of compactions that drop garbage.
     gc: Option<CompactionGc>,
-}
-
-/// The state that batches change, without the batch in progress.
-pub(crate) struct Writing {
-    pub total: MvccStats,
-    /// Garbage at this time was collected, and may exist or not.
-    pub collected: Timestamp,
-    /// The latest version that was removed above the threshold.
-    pub distrusted: Timestamp,
-    /// The keys written, while a watch records them.
-    pub touched: Option<Touched>,
 }
 
 /// A batch of a store: an [`MvccBatch`] that makes other writers wait until it is committed or dropped.
 pub struct StoreBatch<'a> {
     batch: MvccBatch<'a>,
     store: &'a MvccStore,
-    writing: MutexGuard<'a, Writing>,
+    alone: Alone<'a>,
 }
 
 impl MvccStore {
@@ -86,8 +73,9 @@ impl MvccStore {
         MvccStore::open_with_compactions(db, family, options, now, None)
     }
 
-    /// As [`open`](Self::open), for a family whose options were given `gc`: its compactions drop the garbage
-    /// that [`collect_in_compactions`](Self::collect_in_compactions) has collected.
+    /// Opens the store as [`open`](Self::open) does, for a family whose options were given `gc`: its
+    /// compactions drop the garbage that [`collect_in_compactions`](Self::collect_in_compactions) has
+    /// collected.
     pub fn open_with_compactions(
         db: &Db,
         family: &ColumnFamily,
@@ -103,7 +91,7 @@ impl MvccStore {
                 crate::MvccComparator::NAME
             )));
         }
-        let record = db.get_opt(&Default::default(), family, RECORD_KEY)?;
+        let record = db.get_cf(family, RECORD_KEY)?;
         let record = match record {
             Some(record) => decode_record(&record)?,
             None => Record::default(),
@@ -130,12 +118,17 @@ impl MvccStore {
             db: db.clone(),
             family: family.clone(),
             options,
-            writing: Mutex::new(Writing {
-                total,
-                collected: record.collected,
-                distrusted: record.distrusted,
-                touched: None,
-            }),
+            writers: Writers::new(
+                Shared {
+                    collected: record.collected,
+                    is_watched: false,
+                },
+                Totals {
+                    stats: total,
+                    distrusted: record.distrusted,
+                    touched: None,
+                },
+            ),
             threshold: Mutex::new(record.threshold),
             ranges,
             scans: ReadTotals::default(),
@@ -160,10 +153,10 @@ impl MvccStore {
         *self.threshold.lock()
     }
 
-    /// The statistics, with ages as of `now` nanoseconds. Waits for the batch in progress. `None` without
-    /// [`BatchOptions::statistics`].
+    /// The statistics, with ages as of `now` nanoseconds. Waits for a batch of [`begin`](Self::begin). `None`
+    /// without [`BatchOptions::statistics`].
     pub fn stats(&self, now: i64) -> Option<MvccStats> {
-        let mut stats = self.writing.lock().total;
+        let mut stats = self.writers.totals().stats;
         stats.age_to(now);
         self.options.statistics.then_some(stats)
     }
@@ -192,15 +185,14 @@ impl MvccStore {
         *self.scans_before.lock() = self.scan_counters();
     }
 
-    /// Counts the data as of `now` nanoseconds, while no batch writes; reads all of it. The result should
+    /// Counts the data as of `now` nanoseconds, while nothing is written; reads all of it. The result should
     /// equal [`stats`](Self::stats).
     pub fn recount(&self, now: i64) -> Result<MvccStats> {
-        let writing = self.writing.lock();
-        self.count(&writing, now)
+        self.count(&self.writers.alone(), now)
     }
 
-    fn count(&self, writing: &Writing, now: i64) -> Result<MvccStats> {
-        compute_stats(&self.written(writing.collected), Span::ALL, now)
+    fn count(&self, alone: &Alone<'_>, now: i64) -> Result<MvccStats> {
+        compute_stats(&self.written(alone.shared.collected), Span::ALL, now)
     }
 
     /// A reader of the written state, for a caller that excludes writers. Garbage at `collected` has no
@@ -216,12 +208,14 @@ impl MvccStore {
     /// [`open`](Self::open), [`gc_score`](Self::gc_score) and [`collect_garbage`](Self::collect_garbage) do
     /// so by themselves. Returns the result.
     pub fn repair_stats(&self, now: i64) -> Result<MvccStats> {
-        let mut writing = self.writing.lock();
-        let counted = self.count(&writing, now)?;
-        let mut batch = WriteBatch::new();
-        self.update_record(&mut batch, self.threshold(), &writing, &counted);
-        self.db.write(&WriteOptions::default(), batch)?;
-        writing.total = counted;
+        let mut alone = self.writers.alone();
+        let counted = self.count(&alone, now)?;
+        let record = Record {
+            stats: Some(counted),
+            ..self.record(&alone)
+        };
+        self.write_record(record, &WriteOptions::default())?;
+        alone.totals.stats = counted;
         Ok(counted)
     }
 
@@ -265,20 +259,26 @@ impl MvccStore {
         Ok(reader)
     }
 
-    /// Begins a batch; ages in its statistics are as of `now` nanoseconds. Waits for the batch before.
+    /// Begins a batch; ages in its statistics are as of `now` nanoseconds. Waits for all other writers, as
+    /// these wait for the batch.
     pub fn begin(&self, now: i64) -> StoreBatch<'_> {
-        let writing = self.writing.lock();
+        let alone = self.writers.alone();
+        StoreBatch {
+            batch: self.batch(&alone.shared, now),
+            store: self,
+            alone,
+        }
+    }
+
+    /// An empty batch for a writer that holds `shared`.
+    pub(crate) fn batch(&self, shared: &Shared, now: i64) -> MvccBatch<'_> {
         let mut batch = MvccBatch::new(&self.db, &self.family, self.options, now);
         batch.threshold = self.threshold();
-        batch.collected = writing.collected;
+        batch.collected = shared.collected;
         batch.ranges = self.ranges.current();
         batch.knows_ranges = true;
-        batch.touched = writing.touched.as_ref().map(|_| Touched::default());
-        StoreBatch {
-            batch,
-            store: self,
-            writing,
-        }
+        batch.touched = shared.is_watched.then(Touched::default);
+        batch
     }
 
     /// Raises the threshold to `threshold`, durably; a lower one changes nothing. From then on reads and
@@ -287,7 +287,7 @@ impl MvccStore {
     /// # Errors
     /// `InvalidArgument` for [`Timestamp::MAX`] and an invalid time; errors of the engine.
     pub fn advance_threshold(&self, threshold: Timestamp) -> Result<()> {
-        let writing = self.writing.lock();
+        let alone = self.writers.alone();
         if threshold <= self.threshold() {
             return Ok(());
         }
@@ -297,9 +297,11 @@ impl MvccStore {
                 "no time is left above the last one for anything to be read or written",
             ));
         }
-        let mut batch = WriteBatch::new();
-        self.update_record(&mut batch, threshold, &writing, &writing.total);
-        self.db.write(&durable(), batch)?;
+        let record = Record {
+            threshold,
+            ..self.record(&alone)
+        };
+        self.write_record(record, &durable())?;
         *self.threshold.lock() = threshold;
         Ok(())
     }
@@ -317,74 +319,97 @@ impl MvccStore {
     /// Starts to record written keys. Returns a reader of the current state, and the time up to which garbage
     /// has been collected.
     pub(crate) fn begin_watch(&self) -> (Reader<'_>, Timestamp) {
-        let mut writing = self.writing.lock();
-        writing.touched = Some(Touched::default());
-        let now = self.written(writing.collected).at(self.db.snapshot());
-        (now, writing.collected)
+        let mut alone = self.writers.alone();
+        alone.totals.touched = Some(Touched::default());
+        alone.shared.is_watched = true;
+        let collected = alone.shared.collected;
+        (self.written(collected).at(self.db.snapshot()), collected)
     }
 
-    /// Calls `tell` with the keys written since [`begin_watch`](Self::begin_watch), while no batch writes.
-    pub(crate) fn end_watch<T>(&self, tell: impl FnOnce(&mut Writing, Touched) -> Result<T>) -> Result<T> {
-        let mut writing = self.writing.lock();
-        let touched = writing.touched.take().unwrap_or_default();
-        tell(&mut writing, touched)
+    /// Calls `tell` with the keys written since [`begin_watch`](Self::begin_watch), while nothing is written.
+    pub(crate) fn end_watch<T>(&self, tell: impl FnOnce(&mut Alone<'_>, Touched) -> Result<T>) -> Result<T> {
+        let mut alone = self.writers.alone();
+        alone.shared.is_watched = false;
+        let touched = alone.totals.touched.take().unwrap_or_default();
+        tell(&mut alone, touched)
     }
 
     /// Makes it durable that garbage at `collected` no longer counts.
     pub(crate) fn write_collected(
         &self,
-        writing: &mut Writing,
+        alone: &mut Alone<'_>,
         collected: Timestamp,
-        total: MvccStats,
+        stats: MvccStats,
     ) -> Result<()> {
-        let before = std::mem::replace(&mut writing.collected, collected);
-        let mut batch = WriteBatch::new();
-        self.update_record(&mut batch, self.threshold(), writing, &total);
-        if let Err(error) = self.db.write(&durable(), batch) {
-            writing.collected = before;
-            return Err(error.into());
-        }
-        writing.total = total;
+        let record = Record {
+            collected,
+            stats: Some(stats),
+            ..self.record(alone)
+        };
+        self.write_record(record, &durable())?;
+        alone.shared.collected = collected;
+        alone.totals.stats = stats;
         Ok(())
     }
 
-    /// As [`put_record`](Self::put_record), without a change to range tombstones.
-    fn update_record(
-        &self,
-        batch: &mut WriteBatch,
-        threshold: Timestamp,
-        writing: &Writing,
-        stats: &MvccStats,
-    ) {
-        let has_ranges = self.ranges.current().is_some();
-        self.put_record(batch, threshold, writing, stats, has_ranges);
+    /// The current record.
+    fn record(&self, alone: &Alone<'_>) -> Record {
+        Record {
+            threshold: self.threshold(),
+            collected: alone.shared.collected,
+            distrusted: alone.totals.distrusted,
+            stats: Some(alone.totals.stats),
+        }
     }
 
-    fn put_record(
+    /// Writes a record by itself, for a caller that excludes writers.
+    fn write_record(&self, record: Record, options: &WriteOptions) -> Result<()> {
+        let mut batch = WriteBatch::new();
+        self.put_record(&mut batch, record, self.has_ranges());
+        Ok(self.db.write_opt(batch, options)?)
+    }
+
+    fn put_record(&self, batch: &mut WriteBatch, mut record: Record, has_ranges: bool) {
+        record.stats = record.stats.filter(|_| self.options.statistics);
+        batch.put_cf(&self.family, RECORD_KEY, &record.encode(has_ranges));
+    }
+
+    /// Writes `changes` and the record that matches them, and updates the totals.
+    pub(crate) fn write_changes(
         &self,
-        batch: &mut WriteBatch,
-        threshold: Timestamp,
-        writing: &Writing,
-        stats: &MvccStats,
+        shared: &Shared,
+        totals: &mut Totals,
+        changes: Changes,
         has_ranges: bool,
-    ) {
-        // Without range tombstones the record has the form that releases without them read.
-        let (version, len) = match has_ranges {
-            true => (RECORD_VERSION, FIELDS),
-            false => (PLAIN_VERSION, PLAIN_FIELDS),
-        };
-        let mut record = vec![version];
-        for time in [threshold, writing.collected, writing.distrusted] {
-            coding::put_u64(&mut record, time.wall as u64);
-            coding::put_u32(&mut record, time.logical as u32);
-        }
-        record.push(u8::from(self.options.statistics));
-        if self.options.statistics {
-            for field in &fields(stats)[..len] {
-                coding::put_u64(&mut record, *field as u64);
+        options: &WriteOptions,
+    ) -> Result<()> {
+        let mut stats = totals.stats;
+        stats += changes.stats;
+        if changes.removed_until > totals.distrusted {
+            totals.distrusted = changes.removed_until;
+            if let Some(gc) = &self.gc {
+                gc.distrust(totals.distrusted);
             }
         }
-        batch.put_cf(&self.family, RECORD_KEY, &record);
+        let record = Record {
+            threshold: self.threshold(),
+            collected: shared.collected,
+            distrusted: totals.distrusted,
+            stats: Some(stats),
+        };
+        let mut rows = changes.rows;
+        self.put_record(&mut rows, record, has_ranges);
+        self.db.write_opt(rows, options)?;
+        totals.stats = stats;
+        if let (Some(all), Some(touched)) = (&mut totals.touched, changes.touched) {
+            all.add(touched);
+        }
+        Ok(())
+    }
+
+    /// True if there are range tombstones, for a caller that excludes their writers.
+    pub(crate) fn has_ranges(&self) -> bool {
+        self.ranges.current().is_some()
     }
 }
 
@@ -413,31 +438,15 @@ impl StoreBatch<'_> {
         if self.batch.is_empty() {
             return Ok(());
         }
-        let mut total = self.writing.total;
-        total += self.batch.stats();
-        if self.batch.removed_until > self.writing.distrusted {
-            self.writing.distrusted = self.batch.removed_until;
-            if let Some(gc) = &self.store.gc {
-                gc.distrust(self.writing.distrusted);
-            }
-        }
-        let touched = self.batch.touched.take();
-        let changes_ranges = self.batch.changed_rows() > 0;
-        let ranges = self.batch.ranges.clone();
-        let mut batch = self.batch.into_write_batch();
-        let store = self.store;
-        let threshold = store.threshold();
-        store.put_record(&mut batch, threshold, &self.writing, &total, ranges.is_some());
-        let write = || Ok(store.db.write(options, batch)?);
+        let (store, ranges) = (self.store, self.batch.ranges.clone());
+        let Alone { shared, totals } = &mut self.alone;
+        let (changes_ranges, has_ranges) = (self.batch.changed_rows() > 0, ranges.is_some());
+        let changes = Changes::of(self.batch);
+        let write = || store.write_changes(shared, totals, changes, has_ranges, options);
         match changes_ranges {
-            true => store.ranges.change(ranges, write)?,
-            false => write()?,
+            true => store.ranges.change(ranges, write),
+            false => write(),
         }
-        self.writing.total = total;
-        if let (Some(all), Some(touched)) = (&mut self.writing.touched, touched) {
-            all.add(touched);
-        }
-        Ok(())
     }
 }
 

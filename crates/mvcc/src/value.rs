@@ -83,8 +83,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// As [`decode`](Value::decode), and verifies the checksum, if there is one, over the value and
-    /// `user_key`.
+    /// Decodes as [`decode`](Value::decode) does, and verifies the checksum, if there is one, over the value
+    /// and `user_key`.
     pub fn decode_checked(stored: &'a [u8], user_key: &[u8]) -> Result<Value<'a>> {
         let value = Value::decode(stored)?;
         let kept = coding::u32_at(stored, 0).swap_bytes();

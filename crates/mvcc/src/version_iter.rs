@@ -22,7 +22,7 @@ pub(crate) struct Version<'a> {
 pub(crate) struct Found {
     /// [`Timestamp::ZERO`] for an inline value.
     pub timestamp: Timestamp,
-    /// Empty while it is not read.
+    /// The stored value, empty while it has not been read.
     pub stored: Vec<u8>,
     pub is_read: bool,
     /// The length of a value that is not read, if it is known.

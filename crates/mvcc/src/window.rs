@@ -47,8 +47,8 @@ impl Reader<'_> {
         self.window(span, after, until, !after.is_zero())
     }
 
-    /// As `incremental`. With `passes_over` it skips data that properties show to be outside; otherwise it
-    /// reads all of the span.
+    /// Reads as `incremental` does. With `passes_over` it skips data that properties show to be outside;
+    /// otherwise it reads all of the span.
     pub(crate) fn window(
         &self,
         span: Span<'_>,
@@ -71,7 +71,7 @@ impl Reader<'_> {
         })
     }
 
-    /// As [`incremental`](Self::incremental), but fails at any inline value.
+    /// Reads as [`incremental`](Self::incremental) does, but fails at any inline value.
     pub(crate) fn versions_alone(
         &self,
         span: Span<'_>,
@@ -143,7 +143,8 @@ impl Incremental {
         &mut self.iter
     }
 
-    /// As [`next`](Self::next) or [`next_key`](Self::next_key), without reading the value. False at the end.
+    /// Moves as [`next`](Self::next) or [`next_key`](Self::next_key) does, without reading the value. False
+    /// at the end.
     pub(crate) fn advance(&mut self, skip_key: bool) -> Result<bool> {
         if !self.started {
             self.started = true;

@@ -196,9 +196,9 @@ pub(crate) fn fragment(cmp: &UserComparator, items: &[Item<'_>]) -> FragmentedTo
     fragment_within(cmp, items, usize::MAX).unwrap_or_default()
 }
 
-/// As [`fragment`]. But if items overlap and result in more than `most` tombstones, each fragment keeps only
-/// as many of its newest as bring the total to about `most`, and at least one. `None` if older ones cannot be
-/// dropped: in families with timestamps.
+/// Fragments as [`fragment`] does. But if items overlap and result in more than `most` tombstones, each
+/// fragment keeps only as many of its newest as bring the total to about `most`, and at least one. `None` if
+/// older ones cannot be dropped: in families with timestamps.
 fn fragment_within(cmp: &UserComparator, items: &[Item<'_>], most: usize) -> Option<FragmentedTombstones> {
     let mut builder = Builder::new(cmp);
     let same = |a: &Item<'_>, b: &Item<'_>| {
@@ -443,11 +443,11 @@ impl FragmentedTombstones {
         fragment(cmp, &items(cmp, &tombstones))
     }
 
-    /// As [`build`](Self::build) for untrusted tombstones: it takes no more time and memory than for `most`
-    /// [tombstones](Self::num_tombstones), or for the fragments given. Fragments, which RocksDB writes, are
-    /// taken as they are. If other tombstones nest so deeply that fragmenting creates more, each fragment
-    /// keeps its newest. That is all that readers need whose snapshots are newer than every tombstone, which
-    /// all are if the file is older than the session.
+    /// Builds as [`build`](Self::build) does, for untrusted tombstones: it takes no more time and memory than
+    /// for `most` [tombstones](Self::num_tombstones), or for the fragments given. Fragments, which RocksDB
+    /// writes, are taken as they are. If other tombstones nest so deeply that fragmenting creates more, each
+    /// fragment keeps its newest. That is all that readers need whose snapshots are newer than every
+    /// tombstone, which all are if the file is older than the session.
     ///
     /// Errors: `Corruption` in families with timestamps, where older tombstones may matter to any reader.
     pub fn build_within(
@@ -526,7 +526,7 @@ impl FragmentedTombstones {
         builder.finish()
     }
 
-    /// As [`truncate`](Self::truncate), without a copy if nothing is truncated.
+    /// Truncates as [`truncate`](Self::truncate) does, without a copy if nothing is truncated.
     pub fn truncate_shared(
         self: &Arc<Self>,
         cmp: &UserComparator,

@@ -218,8 +218,8 @@ impl FragmentedTombstones {
         self.covering_seqno_at(cmp, user_key, snapshot, None)
     }
 
-    /// As [`covering_seqno`](Self::covering_seqno) for a read at a timestamp: tombstones newer than `read_ts`
-    /// are ignored.
+    /// Returns [`covering_seqno`](Self::covering_seqno) for a read at a timestamp: tombstones newer than
+    /// `read_ts` are ignored.
     #[inline]
     pub fn covering_seqno_at(
         &self,

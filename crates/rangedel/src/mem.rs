@@ -247,9 +247,9 @@ impl MemTombstones {
         fragments
     }
 
-    /// As [`snapshot`](Self::snapshot), but keeps in each fragment only the entries that a reader at one of
-    /// `snapshots` (ascending) or at the newest state needs: at most one sequence number more than there are
-    /// snapshots. In families with timestamps all are kept.
+    /// Returns a [`snapshot`](Self::snapshot) that keeps in each fragment only the entries that a reader at
+    /// one of `snapshots` (ascending) or at the newest state needs: at most one sequence number more than
+    /// there are snapshots. In families with timestamps all are kept.
     pub fn snapshot_for(&self, snapshots: &[SeqNo]) -> Arc<FragmentedTombstones> {
         Arc::new(self.view().fragments(&self.cmp, Some(snapshots)))
     }

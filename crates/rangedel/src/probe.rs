@@ -131,7 +131,7 @@ impl FragmentedTombstones {
         }
     }
 
-    /// As [`ends_after`](Self::ends_after), searching around `hint` first.
+    /// Returns the result of [`ends_after`](Self::ends_after), searching around `hint` first.
     fn ends_after_near(&self, cmp: &UserComparator, bound: Bound<'_>, hint: usize) -> usize {
         let ends_after = |i: usize| self.end(i).compare(cmp, bound).is_gt();
         let fits = |i: usize| (i == 0 || !ends_after(i - 1)) && (i == self.len() || ends_after(i));

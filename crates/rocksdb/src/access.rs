@@ -15,7 +15,7 @@ macro_rules! reads_of_its_engine {
             key: &[u8],
             options: &$crate::ReadOptions,
         ) -> Result<Option<esker::PinnedValue>, $crate::Error> {
-            $crate::db::engine_reads::get(self.engine(), family, key, options)
+            $crate::db::engine_reads::get(self.engine(), self.ttl(), family, key, options)
         }
 
         fn engine_iter(
@@ -32,7 +32,7 @@ macro_rules! reads_of_its_engine {
             keys: &[&[u8]],
             options: &$crate::ReadOptions,
         ) -> Vec<Result<Option<esker::PinnedValue>, $crate::Error>> {
-            $crate::db::engine_reads::multi_get(self.engine(), family, keys, options)
+            $crate::db::engine_reads::multi_get(self.engine(), self.ttl(), family, keys, options)
         }
     };
 }
@@ -43,6 +43,21 @@ pub trait DBAccess {
     /// The snapshot of reads with a snapshot; `None` if they see the newest state.
     #[doc(hidden)]
     fn engine_snapshot(&self) -> Option<esker::Snapshot>;
+
+    /// The times to live of the rows, if they have any.
+    #[doc(hidden)]
+    fn ttl(&self) -> Option<&esker::DbWithTtl> {
+        None
+    }
+
+    /// The number of bytes at the end of each value of an iterator that are not the caller's.
+    #[doc(hidden)]
+    fn value_suffix(&self) -> usize {
+        match self.ttl() {
+            None => 0,
+            Some(_) => 4,
+        }
+    }
 
     /// The value of a key; of the default family if none is given.
     #[doc(hidden)]

@@ -35,11 +35,14 @@ pub struct DBRawIteratorWithThreadMode<'a, D: DBAccess> {
     tailing: bool,
     /// Ends with the prefix that it began with; and the key at which a walk from the front begins.
     prefix: Option<Option<Vec<u8>>>,
+    /// The number of bytes at the end of each value that are not the caller's.
+    suffix: usize,
     _db: PhantomData<&'a D>,
 }
 
 impl<'a, D: DBAccess> DBRawIteratorWithThreadMode<'a, D> {
     pub(crate) fn new(
+        db: &D,
         inner: Result<esker::DbIterator, Error>,
         options: &ReadOptions,
     ) -> DBRawIteratorWithThreadMode<'a, D> {
@@ -50,6 +53,7 @@ impl<'a, D: DBAccess> DBRawIteratorWithThreadMode<'a, D> {
             prefix: options
                 .prefix_same_as_start
                 .then(|| options.iterate_lower_bound.clone()),
+            suffix: db.value_suffix(),
             _db: PhantomData,
         }
     }
@@ -148,6 +152,10 @@ impl<'a, D: DBAccess> DBRawIteratorWithThreadMode<'a, D> {
         }
     }
 
+    fn bare<'v>(&self, value: &'v [u8]) -> &'v [u8] {
+        &value[..value.len().saturating_sub(self.suffix)]
+    }
+
     /// The key of the current row.
     pub fn key(&self) -> Option<&[u8]> {
         self.here().map(esker::DbIterator::key)
@@ -155,7 +163,7 @@ impl<'a, D: DBAccess> DBRawIteratorWithThreadMode<'a, D> {
 
     /// The value of the current row.
     pub fn value(&self) -> Option<&[u8]> {
-        self.here().map(esker::DbIterator::value)
+        self.here().map(|inner| self.bare(inner.value()))
     }
 
     /// The timestamp of the row; empty without timestamps.
@@ -165,7 +173,7 @@ impl<'a, D: DBAccess> DBRawIteratorWithThreadMode<'a, D> {
 
     /// The key and the value.
     pub fn item(&self) -> Option<(&[u8], &[u8])> {
-        self.here().map(|inner| (inner.key(), inner.value()))
+        self.here().map(|inner| (inner.key(), self.bare(inner.value())))
     }
 }
 
@@ -210,12 +218,13 @@ pub struct DBIteratorWithThreadMode<'a, D: DBAccess> {
 
 impl<'a, D: DBAccess> DBIteratorWithThreadMode<'a, D> {
     pub(crate) fn new(
+        db: &D,
         inner: Result<esker::DbIterator, Error>,
         options: &ReadOptions,
         mode: IteratorMode<'_>,
     ) -> DBIteratorWithThreadMode<'a, D> {
         let mut iterator = DBIteratorWithThreadMode {
-            raw: DBRawIteratorWithThreadMode::new(inner, options),
+            raw: DBRawIteratorWithThreadMode::new(db, inner, options),
             direction: Direction::Forward,
             done: false,
         };

@@ -299,9 +299,9 @@ impl Options {
         };
     }
 
-    /// Kept: rows are read from blocks in the block cache.
+    /// Sets the cache of rows of tables that Gets have found. Default: none.
     pub fn set_row_cache(&mut self, cache: &Cache) {
-        self.keep("row_cache", cache.0.capacity());
+        self.inner.row_cache = Some(cache.0.clone());
     }
 
     /// Sets the cache of values of blob files. Default: none.

@@ -33,7 +33,7 @@ pub enum ReadTier {
     BlockCache,
     /// Only rows that survive a crash. Not implemented: a read with it fails.
     Persisted,
-    /// Only memtables.
+    /// Memtables are read, and no files.
     Memtable,
 }
 
@@ -77,7 +77,7 @@ pub enum DataBlockIndexType {
 /// The tables of which a part stays in the block cache once it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockBasedTablePinningTier {
-    /// As the older options require.
+    /// The older options decide.
     Fallback = 0,
     /// No tables.
     None = 1,

@@ -44,7 +44,6 @@ pub(crate) const KEPT: &[&str] = &[
     "memtable_huge_page_size",
     "paranoid_checks",
     "report_bg_io_stats",
-    "row_cache",
     "skip_stats_update_on_db_open",
     "table_cache_numshardbits",
     "table_factory",
@@ -60,7 +59,10 @@ impl Default for Options {
     fn default() -> Options {
         let mut inner = esker::Options::default();
         let family = &mut inner.column_family;
-        family.compression = esker::CompressionType::Snappy;
+        family.compression = match esker::CompressionType::Snappy {
+            built_in if built_in.is_supported() => built_in,
+            _ => esker::CompressionType::None,
+        };
         family.streams_bypass_level0 = false;
         family.copy_untouched_blocks = false;
         family.table = default_table_options();

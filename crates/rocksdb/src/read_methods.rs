@@ -150,7 +150,7 @@ macro_rules! read_methods {
             mode: IteratorMode<'_>,
             readopts: ReadOptions,
         ) -> DBIteratorWithThreadMode<'b, Self> {
-            DBIteratorWithThreadMode::new(self.engine_iter(None, &readopts), &readopts, mode)
+            DBIteratorWithThreadMode::new(self, self.engine_iter(None, &readopts), &readopts, mode)
         }
 
         /// An iterator over a family.
@@ -170,7 +170,7 @@ macro_rules! read_methods {
             mode: IteratorMode<'_>,
         ) -> DBIteratorWithThreadMode<'b, Self> {
             let inner = self.engine_iter(Some(cf_handle.family()), &readopts);
-            DBIteratorWithThreadMode::new(inner, &readopts, mode)
+            DBIteratorWithThreadMode::new(self, inner, &readopts, mode)
         }
 
         /// An iterator over the default family that sees all keys, whatever its prefix extractor.
@@ -234,7 +234,7 @@ macro_rules! read_methods {
             &'a self,
             readopts: ReadOptions,
         ) -> DBRawIteratorWithThreadMode<'b, Self> {
-            DBRawIteratorWithThreadMode::new(self.engine_iter(None, &readopts), &readopts)
+            DBRawIteratorWithThreadMode::new(self, self.engine_iter(None, &readopts), &readopts)
         }
 
         /// A raw iterator over a family, with options.
@@ -244,6 +244,7 @@ macro_rules! read_methods {
             readopts: ReadOptions,
         ) -> DBRawIteratorWithThreadMode<'b, Self> {
             DBRawIteratorWithThreadMode::new(
+                self,
                 self.engine_iter(Some(cf_handle.family()), &readopts),
                 &readopts,
             )

@@ -131,9 +131,10 @@ impl ReadOptions {
         self.inner.deadline = (microseconds > 0).then(|| Duration::from_micros(microseconds));
     }
 
-    /// Not implemented: a read with it fails.
+    /// Sets the longest time in microseconds that each read of a file may take; 0: none. The file systems of
+    /// this crate's [`Env`](crate::Env) do not end reads, as in RocksDB. Default: 0.
     pub fn set_io_timeout(&mut self, microseconds: u64) {
-        self.refuse("ReadOptions::set_io_timeout", microseconds > 0);
+        self.inner.io_timeout = (microseconds > 0).then(|| Duration::from_micros(microseconds));
     }
 
     /// Makes iterators see earlier writes at each seek. Default: false.
@@ -141,8 +142,11 @@ impl ReadOptions {
         self.inner.tailing = v;
     }
 
-    /// No effect: the rows of this crate's iterators are borrowed up to the next move.
-    pub fn set_pin_data(&mut self, _v: bool) {}
+    /// Keeps the rows that an iterator comes to in memory as long as it exists. The rows of this crate's
+    /// iterators are borrowed up to the next move all the same. Default: false.
+    pub fn set_pin_data(&mut self, v: bool) {
+        self.inner.pin_data = v;
+    }
 
     /// Reads from the disk asynchronously. Default: false.
     pub fn set_async_io(&mut self, v: bool) {
@@ -255,7 +259,7 @@ impl CompactOptions {
         self.inner.target_level = (level >= 0).then(|| narrow(level));
     }
 
-    /// Lets it drop versions older than this timestamp.
+    /// Lets the compaction drop versions older than this timestamp.
     pub fn set_full_history_ts_low<S: Into<Vec<u8>>>(&mut self, ts: S) {
         self.full_history_ts_low = Some(ts.into());
     }

@@ -65,7 +65,7 @@ impl<'a, D: DBAccess> SnapshotWithThreadMode<'a, D> {
         readopts: ReadOptions,
     ) -> DBIteratorWithThreadMode<'a, D> {
         let readopts = self.options(readopts);
-        DBIteratorWithThreadMode::new(self.db.engine_iter(None, &readopts), &readopts, mode)
+        DBIteratorWithThreadMode::new(self.db, self.db.engine_iter(None, &readopts), &readopts, mode)
     }
 
     /// An iterator over a family, with options.
@@ -76,7 +76,7 @@ impl<'a, D: DBAccess> SnapshotWithThreadMode<'a, D> {
         mode: IteratorMode<'_>,
     ) -> DBIteratorWithThreadMode<'_, D> {
         let (family, readopts) = (Some(cf_handle.family()), self.options(readopts));
-        DBIteratorWithThreadMode::new(self.db.engine_iter(family, &readopts), &readopts, mode)
+        DBIteratorWithThreadMode::new(self.db, self.db.engine_iter(family, &readopts), &readopts, mode)
     }
 
     /// A raw iterator over the default family.
@@ -92,7 +92,7 @@ impl<'a, D: DBAccess> SnapshotWithThreadMode<'a, D> {
     /// A raw iterator over the default family, with options.
     pub fn raw_iterator_opt(&self, readopts: ReadOptions) -> DBRawIteratorWithThreadMode<'_, D> {
         let readopts = self.options(readopts);
-        DBRawIteratorWithThreadMode::new(self.db.engine_iter(None, &readopts), &readopts)
+        DBRawIteratorWithThreadMode::new(self.db, self.db.engine_iter(None, &readopts), &readopts)
     }
 
     /// A raw iterator over a family, with options.
@@ -102,7 +102,7 @@ impl<'a, D: DBAccess> SnapshotWithThreadMode<'a, D> {
         readopts: ReadOptions,
     ) -> DBRawIteratorWithThreadMode<'_, D> {
         let (family, readopts) = (Some(cf_handle.family()), self.options(readopts));
-        DBRawIteratorWithThreadMode::new(self.db.engine_iter(family, &readopts), &readopts)
+        DBRawIteratorWithThreadMode::new(self.db, self.db.engine_iter(family, &readopts), &readopts)
     }
 
     /// The value of a key of the default family.

@@ -3,7 +3,7 @@
 use std::io::{Error, ErrorKind};
 use std::time::{Duration, Instant};
 
-use esker::{ColumnFamilyOptions, Db, FlushOptions, Options, ReadOptions, Statistics, WriteOptions};
+use esker::{ColumnFamilyOptions, Db, Options, Statistics};
 use esker_serve::Page;
 use esker_serve::http::Config;
 
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let page = Page::of_database(&db, Config::default())?;
     println!("{}", page.url());
     let snapshot = db.snapshot();
-    let mut iterator = db.iter(&ReadOptions::default());
+    let mut iterator = db.iter();
     iterator.seek_to_first();
     let mut rng = base::env::Rng::with_seed(1);
     let start = Instant::now();
@@ -37,19 +37,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let key = format!("order/{:08}", rng.u32(..200_000));
             match rng.u32(..5) {
                 0 => db.delete(key.as_bytes())?,
-                _ => db.put(key.as_bytes(), &vec![b'x'; rng.usize(50..400)])?,
+                _ => db.put(key.as_bytes(), vec![b'x'; rng.usize(50..400)])?,
             }
             let user = format!("user/{:06}", rng.u32(..20_000));
-            db.put_opt(
-                &WriteOptions::default(),
-                &users,
-                user.as_bytes(),
-                b"some data of a user",
-            )?;
+            db.put_cf(&users, user.as_bytes(), b"some data of a user")?;
         }
         round += 1;
         if round == 20 {
-            db.flush(&FlushOptions::default())?;
+            db.flush()?;
         }
         std::thread::sleep(Duration::from_millis(20));
     }

@@ -16,7 +16,7 @@ pub struct Loaded {
     /// The path of the file.
     pub path: PathBuf,
     sections: BTreeMap<String, BTreeMap<String, String>>,
-    /// Options in it that have no effect in Esker.
+    /// Options of the file that have no effect in Esker.
     pub lost: Vec<LostOption>,
     /// The number of tables in its directory.
     tables: u64,
@@ -204,7 +204,7 @@ const DB_RULES: &[Rule] = &[
         Risk::Data,
         &["best_efforts_recovery"],
         |o| o.is("best_efforts_recovery", "true"),
-        "if files are missing, the database silently opens in an older state; WALs are not replayed",
+        "if files are missing, the database opens in an older state, and WALs are not replayed",
     ),
     rule(
         Risk::Data,

@@ -162,7 +162,8 @@ impl InfoLog {
     pub fn read_on(&mut self, fs: &dyn FileSystem) -> Result<()> {
         let file = match fs.open_random(&self.path, &OpenOptions::default()) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                self.told.exists = false;
+                // Its lines say nothing about the present any more.
+                *self = InfoLog::new(std::mem::take(&mut self.path));
                 return Ok(());
             }
             opened => opened?,

@@ -106,7 +106,7 @@ fn answer(source: &Source, request: &Request) -> Response {
         Err(error) => {
             let status = match error.kind() {
                 ErrorKind::InvalidArgument => 400,
-                ErrorKind::NotFound => 404,
+                ErrorKind::NotFound | ErrorKind::NoDatabase => 404,
                 _ => 500,
             };
             Response::error(status, &error.to_string())

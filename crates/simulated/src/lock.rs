@@ -147,7 +147,7 @@ impl<T: fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
 /// A condition variable with parking_lot's interface: no spurious wake-ups.
 #[derive(Default, Debug)]
 pub struct Condvar {
-    /// For threads outside of a world.
+    /// The condition variable of threads outside of a world.
     real: sync::Condvar,
 }
 
@@ -181,7 +181,7 @@ impl Condvar {
         }
     }
 
-    /// As [`wait`](Condvar::wait), for at most `limit`.
+    /// Waits as [`wait`](Condvar::wait) does, for at most `limit`.
     pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, limit: Duration) -> WaitTimeoutResult {
         match place() {
             Some(place) => WaitTimeoutResult(self.wait_simulated(&place, guard, Some(limit))),

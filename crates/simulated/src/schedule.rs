@@ -9,10 +9,10 @@ use fastrand::Rng;
 /// How a world chooses the next thread.
 #[derive(Clone, Debug)]
 pub enum Strategy {
-    /// At one in `one_in` points a random thread, otherwise the current one. 1 chooses at random at every
-    /// point.
+    /// Chooses a random thread at one in `one_in` points, otherwise the current one. 1 chooses at random at
+    /// every point.
     Random {
-        /// At least 1.
+        /// The number of points, at least 1.
         one_in: u32,
     },
     /// The thread of the highest priority; priorities are random. At some points the current thread gets the

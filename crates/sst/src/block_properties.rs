@@ -25,6 +25,50 @@ const COLLECTOR: &str = "block property collector";
 
 /// Sees the entries of one table while it is written, on one thread, and summarises them: every 64 KiB or so,
 /// and at the end.
+///
+/// ```
+/// # mod esker {
+/// #     pub use base::entry_type::EntryType;
+/// #     pub use base::SeqNo;
+/// #     pub use esker_sst::*;
+/// # }
+///
+/// use esker::{BlockPropertyCollector, BlockPropertyCollectorFactory, EntryType, SeqNo};
+///
+/// /// Stores the newest sequence number of each run of blocks, and of the table.
+/// #[derive(Default)]
+/// struct Newest {
+///     of_run: SeqNo,
+///     of_table: SeqNo,
+/// }
+///
+/// impl BlockPropertyCollector for Newest {
+///     fn add(&mut self, _key: &[u8], _value: &[u8], _entry: EntryType, seqno: SeqNo) {
+///         self.of_run = self.of_run.max(seqno);
+///     }
+///
+///     fn finish_blocks(&mut self, property: &mut Vec<u8>) {
+///         property.extend_from_slice(&self.of_run.to_be_bytes());
+///         self.of_table = self.of_table.max(std::mem::take(&mut self.of_run));
+///     }
+///
+///     fn finish_table(&mut self, property: &mut Vec<u8>) {
+///         property.extend_from_slice(&self.of_table.to_be_bytes());
+///     }
+/// }
+///
+/// struct Factory;
+///
+/// impl BlockPropertyCollectorFactory for Factory {
+///     fn name(&self) -> &str {
+///         "example.newest"
+///     }
+///
+///     fn create(&self) -> Box<dyn BlockPropertyCollector> {
+///         Box::new(Newest::default())
+///     }
+/// }
+/// ```
 pub trait BlockPropertyCollector: Send {
     /// Adds an entry, in the order of keys: the user key, with its timestamp if it has one. For a value in a
     /// blob file ([`EntryType::BlobIndex`]) `value` is its index. Range tombstones are not passed.
@@ -38,6 +82,8 @@ pub trait BlockPropertyCollector: Send {
 }
 
 /// Creates a collector for each table.
+///
+/// See the example of [`BlockPropertyCollector`].
 pub trait BlockPropertyCollectorFactory: Send + Sync + 'static {
     /// The name of the collectors, by which a [`BlockPropertyFilter`] finds their properties.
     fn name(&self) -> &str;
@@ -52,6 +98,33 @@ pub trait BlockPropertyCollectorFactory: Send + Sync + 'static {
 /// visible, even if the key was deleted. So a filter suits keys that are written once, or an iterator whose
 /// keys are then read again without the filter. Memtables, range tombstones, and tables without the property
 /// are never skipped.
+///
+/// ```
+/// # mod esker {
+/// #     pub use base::entry_type::EntryType;
+/// #     pub use base::SeqNo;
+/// #     pub use esker_sst::*;
+/// # }
+///
+/// use esker::BlockPropertyFilter;
+///
+/// /// Skips runs of blocks whose newest row is older than `since`.
+/// struct WrittenSince {
+///     since: u64,
+/// }
+///
+/// impl BlockPropertyFilter for WrittenSince {
+///     fn name(&self) -> &str {
+///         "example.newest"
+///     }
+///
+///     fn may_match(&self, property: &[u8]) -> bool {
+///         property.try_into().map_or(true, |newest| u64::from_be_bytes(newest) >= self.since)
+///     }
+/// }
+///
+/// assert!(!WrittenSince { since: 8 }.may_match(&7_u64.to_be_bytes()));
+/// ```
 pub trait BlockPropertyFilter: Send + Sync {
     /// The name of the collector.
     fn name(&self) -> &str;

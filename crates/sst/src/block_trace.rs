@@ -48,6 +48,14 @@ impl Drop for Running {
 }
 
 /// The purpose of a read: RocksDB's `TableReaderCaller`, with its numbers.
+///
+/// ```
+/// # use esker_sst::block_trace as esker;
+/// use esker::TableReaderCaller;
+///
+/// assert!(TableReaderCaller::UserMultiGet.is_get());
+/// assert!(!TableReaderCaller::Compaction.is_get());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TableReaderCaller {
@@ -83,7 +91,7 @@ pub enum TableReaderCaller {
 }
 
 impl TableReaderCaller {
-    /// All of them, by number from 1 on.
+    /// All callers, by number from 1 on.
     pub const ALL: [TableReaderCaller; 14] = [
         TableReaderCaller::UserGet,
         TableReaderCaller::UserMultiGet,
@@ -128,6 +136,14 @@ impl TableReaderCaller {
 }
 
 /// The kinds of blocks in a trace, with RocksDB's record types.
+///
+/// ```
+/// # use esker_sst::block_trace as esker;
+/// use esker::TracedBlock;
+///
+/// // The numbers of RocksDB's records.
+/// assert_eq!(TracedBlock::Data as u8, 9);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TracedBlock {

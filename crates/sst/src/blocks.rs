@@ -39,7 +39,7 @@ pub struct BlocksInFlight {
 struct Run {
     wanted: Vec<usize>,
     bytes: Range<u64>,
-    /// `None`: it is read when it is waited for.
+    /// The pending read. `None`: the blocks are read when a caller waits for them.
     read: Option<PendingRead>,
 }
 
@@ -110,7 +110,7 @@ pub struct HeldLookups {
 /// The place where a key is searched.
 #[derive(Clone, Copy, Debug)]
 enum LookupPlace {
-    /// Nowhere: the filter or the index excludes it.
+    /// The key is nowhere: the filter or the index excludes it.
     Nowhere,
     /// From this entry of a partition of the index on, which is held as part number `part`.
     From {
@@ -220,9 +220,10 @@ impl Table {
         }
     }
 
-    /// As [`start_blocks`](Table::start_blocks), for a table whose index and filter are in the cache: starts
-    /// to read the blocks that may hold these keys, which are in order. The parts of the index and filter
-    /// that are needed for that are read at once. Does nothing for other tables.
+    /// Starts to read the blocks that may hold these keys, which are in order, as
+    /// [`start_blocks`](Table::start_blocks) does, for a table whose index and filter are in the cache. The
+    /// parts of the index and filter that are needed for that are read at once. Does nothing for other
+    /// tables.
     pub fn start_lookups<'k>(
         &self,
         keys: impl IntoIterator<Item = &'k LookupKey>,
@@ -283,7 +284,7 @@ impl Table {
         }
     }
 
-    /// As [`Table::get`], for key number `at` of those looked up, from the held blocks if they hold it.
+    /// Reads key number `at` of those looked up as [`Table::get`] does, from the held blocks if they hold it.
     pub fn get_looked_up(
         &self,
         key: &LookupKey,
@@ -313,8 +314,8 @@ impl Table {
         Ok(kept.or(visited.kept))
     }
 
-    /// As [`start_blocks`](Table::start_blocks), by number; unless `now`, each read is made when it is waited
-    /// for.
+    /// Starts to read blocks as [`start_blocks`](Table::start_blocks) does, by number; unless `now`, each
+    /// read is made when it is waited for.
     fn begin(
         &self,
         now: bool,
@@ -508,7 +509,7 @@ impl Table {
         Ok(parts)
     }
 
-    /// As [`Table::get_located`], from the held blocks if they hold the key.
+    /// Reads a key as [`Table::get_located`] does, from the held blocks if they hold the key.
     pub fn get_held(
         &self,
         key: &LookupKey,

@@ -112,7 +112,7 @@ impl TableCursor {
         &self.table
     }
 
-    /// True while it is at an entry.
+    /// True while the cursor is at an entry.
     #[inline(always)]
     pub fn valid(&self) -> bool {
         self.block.valid()
@@ -142,7 +142,7 @@ impl TableCursor {
         self.step();
     }
 
-    /// As [`next`](TableCursor::next). True if the entry was the last of a block.
+    /// Moves as [`next`](TableCursor::next) does. True if the entry was the last of a block.
     #[inline]
     pub fn step(&mut self) -> bool {
         self.block.next();
@@ -231,10 +231,10 @@ impl TableCursor {
         }
     }
 
-    /// As [`seek`](TableCursor::seek). But if `target` leads to the first key of a block that is not in the
-    /// cache, and the index has that key, the block is not read: it returns true, and the cursor will be at
-    /// [`deferred_key`](TableCursor::deferred_key) once the block is [loaded](TableCursor::load_deferred). It
-    /// is not valid before.
+    /// Moves as [`seek`](TableCursor::seek) does. But if `target` leads to the first key of a block that is
+    /// not in the cache, and the index has that key, the block is not read: it returns true, and the cursor
+    /// will be at [`deferred_key`](TableCursor::deferred_key) once the block is
+    /// [loaded](TableCursor::load_deferred). It is not valid before.
     pub fn seek_deferring(&mut self, target: &[u8]) -> bool {
         let deferred = match self.table.has_first_keys() && self.skipped.is_none() {
             true => self.unread_block_of(target),
@@ -341,8 +341,8 @@ impl TableCursor {
         }
     }
 
-    /// As [`start_seek`](TableCursor::start_seek), for
-    /// [`seek_within_prefix`](TableCursor::seek_within_prefix).
+    /// Starts a [`seek_within_prefix`](TableCursor::seek_within_prefix), as
+    /// [`start_seek`](TableCursor::start_seek) starts a seek.
     pub fn start_seek_within_prefix(&mut self, target: &[u8]) {
         let may_contain = self.table.may_contain_prefix_of(target, &self.options);
         if may_contain.unwrap_or(false) {
@@ -350,8 +350,8 @@ impl TableCursor {
         }
     }
 
-    /// As [`seek`](TableCursor::seek), but if the filter excludes `target`'s prefix from the table, it reads
-    /// nothing and is not valid.
+    /// Moves as [`seek`](TableCursor::seek) does, but if the filter excludes `target`'s prefix from the
+    /// table, it reads nothing and is not valid.
     pub fn seek_within_prefix(&mut self, target: &[u8]) {
         // An unreadable filter must not hide rows.
         if self
@@ -381,7 +381,7 @@ impl TableCursor {
         }
     }
 
-    /// As [`seek_for_prev`](TableCursor::seek_for_prev), with skipped blocks.
+    /// Moves as [`seek_for_prev`](TableCursor::seek_for_prev) does, with skipped blocks.
     #[cold]
     fn seek_for_prev_skipping(&mut self, target: &[u8]) {
         let place = self.table.target(target);
@@ -582,7 +582,8 @@ impl TableCursor {
         skipped.is_some_and(|skipped| skipped.range_of(index.handle(number).offset).is_some())
     }
 
-    /// As [`enter`](TableCursor::enter), for the first block at or after `number` that is not skipped.
+    /// Enters, as [`enter`](TableCursor::enter) does, the first block at or after `number` that is not
+    /// skipped.
     #[inline]
     fn enter_ahead(&mut self, number: usize) -> bool {
         match self.skipped {

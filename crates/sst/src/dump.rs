@@ -16,6 +16,11 @@ pub fn footer(table: &Table) -> Footer {
     table.footer
 }
 
+/// The place of the index, or of its top level.
+pub fn index_handle(table: &Table) -> BlockHandle {
+    table.index_handle
+}
+
 /// The names in the metaindex with their handles, in order.
 pub fn metaindex(table: &Table) -> &[(Vec<u8>, BlockHandle)] {
     &table.metaindex

@@ -27,7 +27,7 @@ pub(crate) struct BlockFetcher {
     limit: u64,
     /// The end of the file, read at once while the table is opened.
     tail: Span,
-    /// With the table's dictionary, which is only for data blocks.
+    /// The decompressor of data blocks, with the table's dictionary.
     data: Decompressor,
     meta: Decompressor,
     /// The last data block read was not compressed: the next one is read directly into its final memory.
@@ -210,11 +210,14 @@ impl BlockFetcher {
                 self.base_context,
                 handle.offset,
             );
+            let sum = |trailer: &[u8; BLOCK_TRAILER_LEN]| {
+                u32::from_le_bytes([trailer[1], trailer[2], trailer[3], trailer[4]])
+            };
             return Err(self.corruption(
                 format!(
-                    "block checksum mismatch: stored {:02x?}, computed {:02x?}, type {}, size {}",
-                    &trailer[1..],
-                    &computed[1..],
+                    "block checksum mismatch: stored {:#010x}, computed {:#010x}, type {}, size {}",
+                    sum(trailer),
+                    sum(&computed),
                     self.checksum.name(),
                     handle.size
                 ),
@@ -505,7 +508,7 @@ impl BlockFetcher {
         self.verify_near(handle, &self.tail)
     }
 
-    /// As [`verify`](BlockFetcher::verify), from `near` if the block is there.
+    /// Verifies a block as [`verify`](BlockFetcher::verify) does, from `near` if the block is there.
     pub fn verify_near(&self, handle: BlockHandle, near: &Span) -> Result<()> {
         let len = self.stored_len(handle)?;
         if let Some(stored) = self.in_memory(handle, len, near) {

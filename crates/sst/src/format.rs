@@ -115,6 +115,16 @@ impl BlockHandle {
 }
 
 /// The form of a table's index. The properties of the table hold its number.
+///
+/// ```
+/// # use esker_sst::format as esker;
+/// use esker::{IndexShortening, IndexType};
+///
+/// // Set as `BlockBasedOptions::index_type` and `BlockBasedOptions::index_shortening`.
+/// let (index, shortening) = (IndexType::TwoLevel, IndexShortening::SeparatorsAndSuccessor);
+/// assert_eq!(IndexType::from_u32(2), Some(index));
+/// assert_ne!(shortening, IndexShortening::default());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum IndexType {
@@ -153,6 +163,8 @@ impl IndexType {
 }
 
 /// The separators of an index that are made shorter than the keys they come from.
+///
+/// See the example of [`IndexType`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IndexShortening {
     /// No separator is shortened: each is the last key of its block.
@@ -280,7 +292,7 @@ impl Footer {
         Footer::decode_exact(footer, footer_offset).map_err(|error| error.offset_by(footer_offset))
     }
 
-    /// As [`Footer::decode`], but for exactly the bytes of a footer, with offsets within it.
+    /// Decodes as [`Footer::decode`] does, but exactly the bytes of a footer, with offsets within it.
     fn decode_exact(bytes: &[u8; FOOTER_LEN], footer_offset: u64) -> Result<Footer> {
         let magic = coding::u64_at(bytes, 45);
         if magic != MAGIC {

@@ -227,6 +227,20 @@ macro_rules! properties {
         /// The properties of a table.
         ///
         /// Texts are bytes: column family names need not be UTF-8.
+        ///
+        /// ```
+        /// # use esker_sst::properties as esker;
+        /// use esker::TableProperties;
+        ///
+        /// /// The part of a table's entries that are deletions.
+        /// fn deleted(properties: &TableProperties) -> f64 {
+        ///     properties.num_deletions as f64 / properties.num_entries.max(1) as f64
+        /// }
+        ///
+        /// let entries = [(&b"rocksdb.deleted.keys"[..], &[1][..]), (b"rocksdb.num.entries", &[4])];
+        /// assert_eq!(deleted(&TableProperties::from_entries(entries)?), 0.25);
+        /// # Ok::<(), base::Error>(())
+        /// ```
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct TableProperties {
             $($(#[$doc])* #[doc = concat!("`", $name, "`.")] pub $field: field_type!($form),)*
@@ -282,9 +296,9 @@ macro_rules! properties {
 properties! {
     /// The form of the index.
     index_type: Index = IndexType::BinarySearch, "rocksdb.block.based.table.index.type";
-    /// The filter holds whole keys; unknown means it may.
+    /// True if the filter holds whole keys. `None`: the table does not say, and a reader assumes that it may.
     whole_key_filtering: Flag = None, "rocksdb.block.based.table.whole.key.filtering";
-    /// The filter holds prefixes; unknown means it may.
+    /// True if the filter holds prefixes. `None`: the table does not say, and a reader assumes that it may.
     prefix_filtering: Flag = None, "rocksdb.block.based.table.prefix.filtering";
     /// Filter partitions end independently of index partitions.
     decoupled_partitioned_filters: Flag = None, "rocksdb.block.based.table.decoupled.partitioned.filters";

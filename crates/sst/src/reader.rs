@@ -5,6 +5,7 @@
 //! cache, and [`Table::memory_usage`] counts it. With [`TableReadOptions::metadata_caching`] index and filter
 //! are in the cache instead (`parts`), which bounds the memory of open tables.
 
+mod charge;
 mod counted;
 mod filter;
 mod get;
@@ -47,6 +48,8 @@ pub(crate) use parts::index_of;
 
 /// The cache of blocks, shared by all tables of a process or a database. With
 /// [`TableReadOptions::metadata_caching`] it also holds indexes and filters.
+///
+/// See the example of [`Cache`].
 pub type BlockCache = Cache<Block>;
 
 /// The options for opening a table.
@@ -90,6 +93,10 @@ pub struct TableReadOptions {
     pub auto_readahead: AutoReadahead,
     /// Records lookups of blocks in the cache, while a trace is on. Default: nothing is recorded.
     pub block_trace: Option<Arc<dyn BlockTrace>>,
+    /// Charges the [memory](Table::memory_usage) of the table to the cache as long as it is open. Index and
+    /// filter are then loaded when the table is opened, and a strict cache without room for them refuses it.
+    /// Default: false.
+    pub charges_cache: bool,
 }
 
 impl TableReadOptions {
@@ -111,6 +118,7 @@ impl TableReadOptions {
             block_protection_bytes_per_key: 0,
             auto_readahead: AutoReadahead::default(),
             block_trace: None,
+            charges_cache: false,
         }
     }
 }
@@ -260,6 +268,8 @@ pub struct Table {
     verify_checksums: bool,
     block_protection: u8,
     pub(crate) auto_readahead: AutoReadahead,
+    /// The entry of the cache that the table's memory is charged by.
+    charge: Option<charge::Charge>,
 }
 
 impl fmt::Debug for Table {

@@ -23,7 +23,7 @@ fn account(number: u64) -> Vec<u8> {
 /// The balance of an account; the transaction holds its lock until it ends.
 fn balance(transaction: &mut Transaction, family: &ColumnFamily, number: u64) -> Result<i64> {
     let read = ReadOptions::default();
-    let value = transaction.get_for_update(&read, family, &account(number), true, true)?;
+    let value = transaction.get_for_update_cf_opt(family, &account(number), true, true, &read)?;
     let text = value.as_deref().map(String::from_utf8_lossy);
     Ok(text.and_then(|text| text.parse().ok()).unwrap_or(0))
 }
@@ -46,8 +46,8 @@ fn transfer(
     if has < amount {
         return transaction.rollback();
     }
-    transaction.put(family, &account(from), (has - amount).to_string().as_bytes())?;
-    transaction.put(family, &account(to), (gets + amount).to_string().as_bytes())?;
+    transaction.put_cf(family, &account(from), (has - amount).to_string().as_bytes())?;
+    transaction.put_cf(family, &account(to), (gets + amount).to_string().as_bytes())?;
     transaction.commit()
 }
 
@@ -55,7 +55,7 @@ fn transfer(
 fn run(db: &Db, begin: &(dyn Fn() -> Transaction + Sync)) -> Result<u64> {
     let family = db.default_column_family();
     for number in 0..ACCOUNTS {
-        db.put(&account(number), BEGINS_WITH.to_string().as_bytes())?;
+        db.put(account(number), BEGINS_WITH.to_string().as_bytes())?;
     }
     let again = AtomicU64::new(0);
     let work = |thread: u64| -> Result<()> {
@@ -85,7 +85,7 @@ fn run(db: &Db, begin: &(dyn Fn() -> Transaction + Sync)) -> Result<u64> {
     })?;
     let mut sum = 0;
     for number in 0..ACCOUNTS {
-        let value = db.get(&account(number))?.unwrap_or_default();
+        let value = db.get(account(number))?.unwrap_or_default();
         sum += String::from_utf8_lossy(&value).parse::<i64>().unwrap_or(0);
     }
     assert_eq!(sum, ACCOUNTS as i64 * BEGINS_WITH, "money was made or lost");

@@ -37,7 +37,7 @@ impl Draw {
 
 /// The numbers of a row; empty if the row does not exist.
 fn row(transaction: &Transaction, family: &ColumnFamily, key: &str) -> Result<Option<Vec<i64>>> {
-    let value = transaction.get(&ReadOptions::default(), family, key.as_bytes())?;
+    let value = transaction.get_cf(family, key.as_bytes())?;
     Ok(value.map(|value| numbers(&value)))
 }
 
@@ -47,7 +47,7 @@ fn numbers(value: &[u8]) -> Vec<i64> {
 }
 
 fn set(transaction: &mut Transaction, family: &ColumnFamily, key: &str, row: &[i64]) -> Result<()> {
-    transaction.put(family, key.as_bytes(), text(row).as_bytes())
+    transaction.put_cf(family, key.as_bytes(), text(row).as_bytes())
 }
 
 fn text(row: &[i64]) -> String {
@@ -151,7 +151,7 @@ fn delivery(transaction: &mut Transaction, family: &ColumnFamily) -> Result<()> 
             continue;
         };
         let order = &key[prefix.len()..];
-        transaction.delete(family, key.as_bytes())?;
+        transaction.delete_cf(family, key.as_bytes())?;
         let [customer, _] = columns(row(transaction, family, &format!("o/{district}/{order}"))?);
         let lines = rows(transaction, family, &format!("l/{district}/{order}/"))?;
         let amount: i64 = lines.iter().map(|(_, line)| line[2]).sum();

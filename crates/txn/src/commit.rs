@@ -62,7 +62,7 @@ impl Transaction {
             return self.commit_if_unread(&reads);
         }
         let batch = std::mem::take(&mut self.batch).into_write_batch();
-        let written = self.db.write_sequenced(&self.write_options, batch);
+        let written = self.db.write_sequenced(batch, &self.write_options);
         self.forget_name();
         self.clear();
         written?;
@@ -197,7 +197,7 @@ impl Transaction {
         if !self.state.leave_started(TransactionState::AwaitingCommit) {
             return Err(not_in_state(self.state()));
         }
-        let written = self.db.write_sequenced(&self.write_options, batch);
+        let written = self.db.write_sequenced(batch, &self.write_options);
         self.clear();
         written?;
         self.state.set(TransactionState::Committed);

@@ -13,9 +13,9 @@
 //!
 //! let mut transfer = db.begin_transaction(&WriteOptions::default(), &TransactionOptions::default());
 //! let read = ReadOptions::default();
-//! assert!(transfer.get_for_update(&read, &family, b"alice", true, true).unwrap().is_none());
-//! transfer.put(&family, b"alice", b"70").unwrap();
-//! transfer.put(&family, b"bob", b"30").unwrap();
+//! assert!(transfer.get_for_update_cf_opt(&family, b"alice", true, true, &read).unwrap().is_none());
+//! transfer.put_cf(&family, b"alice", b"70").unwrap();
+//! transfer.put_cf(&family, b"bob", b"30").unwrap();
 //! assert!(db.db().get(b"bob").unwrap().is_none());
 //! transfer.commit().unwrap();
 //! assert_eq!(db.db().get(b"bob").unwrap().as_deref(), Some(&b"30"[..]));
@@ -43,6 +43,7 @@ mod tracked_range;
 mod tracking;
 mod transaction;
 mod transaction_db;
+mod transaction_waits;
 mod writes;
 
 pub use iterator::TransactionIterator;
@@ -51,6 +52,7 @@ pub use lock::TransactionId;
 pub use lock::deadlock::{DeadlockInfo, DeadlockPath};
 pub use lock::held_ranges::RangeLockInfo;
 pub use lock::manager::KeyLockInfo;
+pub use lock::waits::WaitingTransactions;
 pub use optimistic::OptimisticTransactionDB;
 pub use options::{
     IsolationLevel, OptimisticTransactionOptions, TransactionDBOptions, TransactionOptions, TxnDBWritePolicy,
@@ -59,3 +61,4 @@ pub use state::TransactionState;
 pub use tracking::Tracking;
 pub use transaction::{Transaction, TransactionNotifier};
 pub use transaction_db::TransactionDB;
+pub use transaction_waits::TransactionWaits;

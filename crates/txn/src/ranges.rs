@@ -19,8 +19,8 @@ impl Transaction {
     /// optimistic transaction validates the range, whether or not it is `exclusive`. A range that the
     /// transaction has already locked, as part of a larger range or alone, costs nothing more.
     ///
-    /// A range lock costs a look at each locked key of the family: use few of them. [`iter`](Self::iter)
-    /// reads the locked range.
+    /// A range lock costs a look at each locked key of the family: use few of them.
+    /// [`iter_cf`](Self::iter_cf) reads the locked range.
     ///
     /// # Errors
     ///
@@ -43,12 +43,12 @@ impl Transaction {
     /// # Errors
     ///
     /// Those of [`lock_range`](Self::lock_range).
-    pub fn delete_range(&mut self, family: &ColumnFamily, begin: &[u8], end: &[u8]) -> Result<()> {
-        self.delete_range_opt(family, begin, end, Tracking::Validate)
+    pub fn delete_range_cf(&mut self, family: &ColumnFamily, begin: &[u8], end: &[u8]) -> Result<()> {
+        self.delete_range_cf_opt(family, begin, end, Tracking::Validate)
     }
 
-    /// As [`delete_range`](Self::delete_range), with another way to protect the keys.
-    pub fn delete_range_opt(
+    /// Deletes a range as [`delete_range`](Self::delete_range_cf) does, with another way to protect the keys.
+    pub fn delete_range_cf_opt(
         &mut self,
         family: &ColumnFamily,
         begin: &[u8],

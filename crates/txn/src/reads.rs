@@ -9,15 +9,30 @@ use crate::tracking::Tracking;
 use crate::transaction::Transaction;
 
 impl Transaction {
+    /// The value of `key` in the default family; see [`get_cf_opt`](Self::get_cf_opt).
+    pub fn get(&self, key: &[u8]) -> Result<Option<PinnedValue>> {
+        self.get_cf(&self.db.default_column_family(), key)
+    }
+
+    /// The value of `key` in `family`; see [`get_cf_opt`](Self::get_cf_opt).
+    pub fn get_cf(&self, family: &ColumnFamily, key: &[u8]) -> Result<Option<PinnedValue>> {
+        self.get_cf_opt(family, key, &ReadOptions::default())
+    }
+
+    /// An iterator over `family`; see [`iter_cf_opt`](Self::iter_cf_opt).
+    pub fn iter_cf(&self, family: &ColumnFamily) -> Result<DbIterator> {
+        self.iter_cf_opt(family, &ReadOptions::default())
+    }
+
     /// The value of `key` in `family` as if the transaction were committed over the state that `options`
     /// read. The read is not visible to other transactions, not tracked, and does not use the transaction's
     /// snapshot unless `options` name it. A serializable transaction reads from its snapshot, and its commit
     /// validates the read.
-    pub fn get(
+    pub fn get_cf_opt(
         &self,
-        options: &ReadOptions,
         family: &ColumnFamily,
         key: &[u8],
+        options: &ReadOptions,
     ) -> Result<Option<PinnedValue>> {
         let Some(reads) = &self.reads else {
             return self.batch.get_from_batch_and_db(&self.db, options, family, key);
@@ -40,11 +55,12 @@ impl Transaction {
         (options, snapshot)
     }
 
-    /// As [`get`](Self::get), for many keys, all as of one moment. The values are in the order of the keys.
-    pub fn multi_get<K: AsRef<[u8]>>(
+    /// Reads many keys as [`get`](Self::get_cf_opt) does, all as of one moment. The values are in the order
+    /// of the keys.
+    pub fn multi_get_cf_opt<K: AsRef<[u8]>>(
         &self,
-        options: &ReadOptions,
         keys: &[(&ColumnFamily, K)],
+        options: &ReadOptions,
     ) -> Vec<Result<Option<PinnedValue>>> {
         let options = match self.reads {
             Some(_) => self.at_its_snapshot(options).0,
@@ -54,28 +70,28 @@ impl Transaction {
             },
         };
         let keys = keys.iter();
-        keys.map(|(family, key)| self.get(&options, family, key.as_ref()))
+        keys.map(|(family, key)| self.get_cf_opt(family, key.as_ref(), &options))
             .collect()
     }
 
     /// Locks `key` of `family`, for this transaction alone (`exclusive`) or shared with other readers, and
-    /// reads it as [`get`](Self::get) does: the value cannot change until the transaction ends. The commit of
-    /// an optimistic transaction fails if it did.
+    /// reads it as [`get`](Self::get_cf_opt) does: the value cannot change until the transaction ends. The
+    /// commit of an optimistic transaction fails if it did.
     ///
     /// With `do_validate` it checks whether the key was written since the transaction's snapshot, if one is
     /// set.
     ///
     /// # Errors
     ///
-    /// Those of [`put`](Self::put) and [`get`](Self::get); `InvalidArgument` without `do_validate` if
-    /// `options` name a snapshot. If only the read fails, the key stays locked.
-    pub fn get_for_update(
+    /// Those of [`put`](Self::put_cf) and [`get`](Self::get_cf_opt); `InvalidArgument` without
+    /// `do_validate` if `options` name a snapshot. If only the read fails, the key stays locked.
+    pub fn get_for_update_cf_opt(
         &mut self,
-        options: &ReadOptions,
         family: &ColumnFamily,
         key: &[u8],
         exclusive: bool,
         do_validate: bool,
+        options: &ReadOptions,
     ) -> Result<Option<PinnedValue>> {
         if !do_validate && options.snapshot.is_some() {
             return Err(Error::invalid_argument(
@@ -83,10 +99,10 @@ impl Transaction {
             ));
         }
         self.lock_for_update(family, key, exclusive, do_validate)?;
-        self.get(options, family, key)
+        self.get_cf_opt(family, key, options)
     }
 
-    /// As [`get_for_update`](Self::get_for_update), without the read.
+    /// Locks a key as [`get_for_update`](Self::get_for_update_cf_opt) does, without the read.
     pub fn lock_for_update(
         &mut self,
         family: &ColumnFamily,
@@ -101,19 +117,19 @@ impl Transaction {
         Ok(())
     }
 
-    /// As [`get_for_update`](Self::get_for_update), for many keys, each locked exclusively. If one cannot be
-    /// locked, all fail with its error; the keys before it stay locked.
-    pub fn multi_get_for_update<K: AsRef<[u8]>>(
+    /// Reads many keys as [`get_for_update`](Self::get_for_update_cf_opt) does, each locked exclusively. If
+    /// one cannot be locked, all fail with its error; the keys before it stay locked.
+    pub fn multi_get_for_update_cf_opt<K: AsRef<[u8]>>(
         &mut self,
-        options: &ReadOptions,
         keys: &[(&ColumnFamily, K)],
+        options: &ReadOptions,
     ) -> Vec<Result<Option<PinnedValue>>> {
         for (family, key) in keys {
             if let Err(error) = self.lock_for_update(family, key.as_ref(), true, true) {
                 return keys.iter().map(|_| Err(error.clone())).collect();
             }
         }
-        self.multi_get(options, keys)
+        self.multi_get_cf_opt(keys, options)
     }
 
     /// An iterator over `family` as if the transaction were committed over the state that `options` read. It
@@ -124,7 +140,7 @@ impl Transaction {
     ///
     /// `InvalidArgument` with [`tailing`](ReadOptions::tailing), and for operations that the family could not
     /// take.
-    pub fn iter(&self, options: &ReadOptions, family: &ColumnFamily) -> Result<DbIterator> {
+    pub fn iter_cf_opt(&self, family: &ColumnFamily, options: &ReadOptions) -> Result<DbIterator> {
         let Some(reads) = &self.reads else {
             return self.batch.iter_with_base(&self.db, options, family);
         };
@@ -138,8 +154,8 @@ impl Transaction {
         self.batch.iter_with_base(&self.db, &options, family)
     }
 
-    /// As [`iter`](Self::iter), but in a serializable transaction only the keys that it passes count as read,
-    /// including the gaps between them.
+    /// Returns an iterator as [`iter`](Self::iter_cf_opt) does, but in a serializable transaction only the
+    /// keys that it passes count as read, including the gaps between them.
     pub fn scan(&self, options: &ReadOptions, family: &ColumnFamily) -> Result<TransactionIterator> {
         let Some(reads) = &self.reads else {
             let iter = self.batch.iter_with_base(&self.db, options, family)?;

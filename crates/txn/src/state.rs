@@ -63,7 +63,7 @@ impl SharedState {
             .is_ok()
     }
 
-    /// Takes its locks. False if it is being committed or prepared.
+    /// Takes the transaction's locks. False if it is being committed or prepared.
     pub fn steal_locks(&self) -> bool {
         self.leave_started(TransactionState::LocksStolen) || self.get() == TransactionState::LocksStolen
     }

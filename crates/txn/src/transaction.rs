@@ -17,6 +17,7 @@ use crate::read_set::ReadSet;
 use crate::shared::TransactionDbShared;
 use crate::state::{SharedState, TransactionState};
 use crate::tracked_range::TrackedRange;
+use crate::transaction_waits::TransactionWaits;
 
 /// Notified of a snapshot that
 /// [`set_snapshot_on_next_operation`](Transaction::set_snapshot_on_next_operation) asked for.
@@ -27,9 +28,9 @@ pub trait TransactionNotifier: Send + Sync {
 
 /// The way in which a transaction protects its keys from other transactions.
 pub(crate) enum Control {
-    /// By locks.
+    /// The transaction locks its keys.
     Locks(Box<Locking>),
-    /// By validation: its commit fails if other transactions have written the keys.
+    /// Its commit validates its keys, and fails if other transactions have written the keys.
     Validation {
         /// A snapshot as old as the oldest sequence number that validates a tracked key: compactions must not
         /// make newer entries look older.
@@ -189,6 +190,18 @@ impl Transaction {
     /// transactions of the process.
     pub fn id(&self) -> TransactionId {
         self.id
+    }
+
+    /// A look at the lock that it waits for, for other threads: while one thread waits in a call of the
+    /// transaction, no other thread may use the transaction itself.
+    pub fn waits(&self) -> TransactionWaits {
+        TransactionWaits {
+            id: self.id,
+            shared: match &self.control {
+                Control::Locks(locking) => Some(locking.shared.clone()),
+                Control::Validation { .. } => None,
+            },
+        }
     }
 
     /// The name; empty if it has none.

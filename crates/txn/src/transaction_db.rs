@@ -121,62 +121,118 @@ impl TransactionDB {
         transaction
     }
 
-    /// Locks `key` of `family` and sets it. Errors: those of [`Transaction::put`].
-    pub fn put(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
+    /// Locks `key` of the default family and sets it. Errors: those of [`Transaction::put_cf`].
+    pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.put_cf(&self.shared.db.default_column_family(), key, value)
+    }
+
+    /// Locks `key` of the default family and deletes it. Errors: those of [`Transaction::put_cf`].
+    pub fn delete(&self, key: &[u8]) -> Result<()> {
+        self.delete_cf(&self.shared.db.default_column_family(), key)
+    }
+
+    /// Locks `key` of `family` and sets it; see
+    /// [`put_cf_opt`](Self::put_cf_opt).
+    pub fn put_cf(&self, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
+        self.put_cf_opt(family, key, value, &WriteOptions::default())
+    }
+
+    /// Locks `key` of `family` and deletes it; see
+    /// [`delete_cf_opt`](Self::delete_cf_opt).
+    pub fn delete_cf(&self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+        self.delete_cf_opt(family, key, &WriteOptions::default())
+    }
+
+    /// Locks `key` of `family` and deletes it; it was put once; see
+    /// [`single_delete_cf_opt`](Self::single_delete_cf_opt).
+    pub fn single_delete_cf(&self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+        self.single_delete_cf_opt(family, key, &WriteOptions::default())
+    }
+
+    /// Locks `key` of `family` and adds a merge operand to it; see
+    /// [`merge_cf_opt`](Self::merge_cf_opt).
+    pub fn merge_cf(&self, family: &ColumnFamily, key: &[u8], operand: &[u8]) -> Result<()> {
+        self.merge_cf_opt(family, key, operand, &WriteOptions::default())
+    }
+
+    /// Locks the keys of `family` from `begin` to `end`, exclusive, and deletes them; see
+    /// [`delete_range_cf_opt`](Self::delete_range_cf_opt).
+    pub fn delete_range_cf(&self, family: &ColumnFamily, begin: &[u8], end: &[u8]) -> Result<()> {
+        self.delete_range_cf_opt(family, begin, end, &WriteOptions::default())
+    }
+
+    /// Locks the keys and ranges of a batch, and applies it; see [`write_opt`](Self::write_opt).
+    pub fn write(&self, batch: WriteBatch) -> Result<()> {
+        self.write_opt(batch, &WriteOptions::default())
+    }
+
+    /// Locks `key` of `family` and sets it. Errors: those of [`Transaction::put_cf`].
+    pub fn put_cf_opt(
+        &self,
+        family: &ColumnFamily,
+        key: &[u8],
+        value: &[u8],
+        options: &WriteOptions,
+    ) -> Result<()> {
         let mut transaction = self.internal(options);
-        transaction.put_opt(family, key, value, Tracking::Untracked)?;
+        transaction.put_cf_opt(family, key, value, Tracking::Untracked)?;
         transaction.commit()
     }
 
-    /// Locks `key` of `family` and deletes it. Errors: those of [`Transaction::put`].
-    pub fn delete(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+    /// Locks `key` of `family` and deletes it. Errors: those of [`Transaction::put_cf`].
+    pub fn delete_cf_opt(&self, family: &ColumnFamily, key: &[u8], options: &WriteOptions) -> Result<()> {
         let mut transaction = self.internal(options);
-        transaction.delete_opt(family, key, Tracking::Untracked)?;
+        transaction.delete_cf_opt(family, key, Tracking::Untracked)?;
         transaction.commit()
     }
 
     /// Locks `key` of `family` and deletes it; it must have been put exactly once since it last did not
-    /// exist. Errors: those of [`Transaction::put`].
-    pub fn single_delete(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+    /// exist. Errors: those of [`Transaction::put_cf`].
+    pub fn single_delete_cf_opt(
+        &self,
+        family: &ColumnFamily,
+        key: &[u8],
+        options: &WriteOptions,
+    ) -> Result<()> {
         let mut transaction = self.internal(options);
-        transaction.single_delete_opt(family, key, Tracking::Untracked)?;
+        transaction.single_delete_cf_opt(family, key, Tracking::Untracked)?;
         transaction.commit()
     }
 
-    /// Locks `key` of `family` and adds a merge operand to it. Errors: those of [`Transaction::put`].
-    pub fn merge(
+    /// Locks `key` of `family` and adds a merge operand to it. Errors: those of [`Transaction::put_cf`].
+    pub fn merge_cf_opt(
         &self,
-        options: &WriteOptions,
         family: &ColumnFamily,
         key: &[u8],
         operand: &[u8],
+        options: &WriteOptions,
     ) -> Result<()> {
         let mut transaction = self.internal(options);
-        transaction.merge_opt(family, key, operand, Tracking::Untracked)?;
+        transaction.merge_cf_opt(family, key, operand, Tracking::Untracked)?;
         transaction.commit()
     }
 
     /// Locks the keys and ranges of a batch in the order of families and keys, and applies the batch. Errors:
-    /// those of [`Transaction::put`].
-    pub fn write(&self, options: &WriteOptions, batch: WriteBatch) -> Result<()> {
+    /// those of [`Transaction::put_cf`].
+    pub fn write_opt(&self, batch: WriteBatch, options: &WriteOptions) -> Result<()> {
         if self.shared.options.skip_concurrency_control {
-            return self.shared.db.write(options, batch);
+            return self.shared.db.write_opt(batch, options);
         }
         self.internal(options).commit_batch(batch)
     }
 
     /// Locks the keys of `family` from `begin` to `end`, exclusive, and deletes them. Errors: those of
-    /// [`Transaction::delete_range`]. RocksDB's `TransactionDB` has only the range deletion of the underlying
-    /// database.
-    pub fn delete_range(
+    /// [`Transaction::delete_range_cf`]. RocksDB's `TransactionDB` has only the range deletion of the
+    /// underlying database.
+    pub fn delete_range_cf_opt(
         &self,
-        options: &WriteOptions,
         family: &ColumnFamily,
         begin: &[u8],
         end: &[u8],
+        options: &WriteOptions,
     ) -> Result<()> {
         let mut transaction = self.internal(options);
-        transaction.delete_range_opt(family, begin, end, Tracking::Untracked)?;
+        transaction.delete_range_cf_opt(family, begin, end, Tracking::Untracked)?;
         transaction.commit()
     }
 

@@ -18,6 +18,21 @@ enum Write<'a> {
 }
 
 impl Transaction {
+    /// Sets `key` of the default family. Errors: those of [`put_cf`](Self::put_cf).
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.put_cf(&self.db.default_column_family(), key, value)
+    }
+
+    /// Deletes `key` of the default family. Errors: those of [`put_cf`](Self::put_cf).
+    pub fn delete(&mut self, key: &[u8]) -> Result<()> {
+        self.delete_cf(&self.db.default_column_family(), key)
+    }
+
+    /// Adds a merge operand to `key` of the default family. Errors: those of [`put_cf`](Self::put_cf).
+    pub fn merge(&mut self, key: &[u8], operand: &[u8]) -> Result<()> {
+        self.merge_cf(&self.db.default_column_family(), key, operand)
+    }
+
     /// Sets `key` of `family`.
     ///
     /// # Errors
@@ -26,12 +41,12 @@ impl Transaction {
     /// written since the snapshot, `Aborted` if the limit of locks or of the batch's size is reached.
     /// `InvalidArgument` for a family of another database, or one that was dropped; `NotSupported` for one
     /// with timestamps.
-    pub fn put(&mut self, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
-        self.put_opt(family, key, value, Tracking::Validate)
+    pub fn put_cf(&mut self, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
+        self.put_cf_opt(family, key, value, Tracking::Validate)
     }
 
-    /// As [`put`](Self::put), with another way to protect the key.
-    pub fn put_opt(
+    /// Writes a value as [`put`](Self::put_cf) does, with another way to protect the key.
+    pub fn put_cf_opt(
         &mut self,
         family: &ColumnFamily,
         key: &[u8],
@@ -41,34 +56,39 @@ impl Transaction {
         self.write(family, key, Write::Put(value), tracking)
     }
 
-    /// Deletes `key` of `family`. Errors: those of [`put`](Self::put).
-    pub fn delete(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
-        self.delete_opt(family, key, Tracking::Validate)
+    /// Deletes `key` of `family`. Errors: those of [`put`](Self::put_cf).
+    pub fn delete_cf(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+        self.delete_cf_opt(family, key, Tracking::Validate)
     }
 
-    /// As [`delete`](Self::delete), with another way to protect the key.
-    pub fn delete_opt(&mut self, family: &ColumnFamily, key: &[u8], tracking: Tracking) -> Result<()> {
+    /// Deletes a key as [`delete`](Self::delete_cf) does, with another way to protect the key.
+    pub fn delete_cf_opt(&mut self, family: &ColumnFamily, key: &[u8], tracking: Tracking) -> Result<()> {
         self.write(family, key, Write::Delete, tracking)
     }
 
     /// Deletes `key` of `family`, which must have been put exactly once since it last did not exist. Errors:
-    /// those of [`put`](Self::put).
-    pub fn single_delete(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
-        self.single_delete_opt(family, key, Tracking::Validate)
+    /// those of [`put`](Self::put_cf).
+    pub fn single_delete_cf(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+        self.single_delete_cf_opt(family, key, Tracking::Validate)
     }
 
-    /// As [`single_delete`](Self::single_delete), with another way to protect the key.
-    pub fn single_delete_opt(&mut self, family: &ColumnFamily, key: &[u8], tracking: Tracking) -> Result<()> {
+    /// Deletes a key as [`single_delete`](Self::single_delete_cf) does, with another way to protect the key.
+    pub fn single_delete_cf_opt(
+        &mut self,
+        family: &ColumnFamily,
+        key: &[u8],
+        tracking: Tracking,
+    ) -> Result<()> {
         self.write(family, key, Write::SingleDelete, tracking)
     }
 
-    /// Adds a merge operand to `key` of `family`. Errors: those of [`put`](Self::put).
-    pub fn merge(&mut self, family: &ColumnFamily, key: &[u8], operand: &[u8]) -> Result<()> {
-        self.merge_opt(family, key, operand, Tracking::Validate)
+    /// Adds a merge operand to `key` of `family`. Errors: those of [`put`](Self::put_cf).
+    pub fn merge_cf(&mut self, family: &ColumnFamily, key: &[u8], operand: &[u8]) -> Result<()> {
+        self.merge_cf_opt(family, key, operand, Tracking::Validate)
     }
 
-    /// As [`merge`](Self::merge), with another way to protect the key.
-    pub fn merge_opt(
+    /// Merges an operand as [`merge`](Self::merge_cf) does, with another way to protect the key.
+    pub fn merge_cf_opt(
         &mut self,
         family: &ColumnFamily,
         key: &[u8],
@@ -87,7 +107,7 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// Those of [`put`](Self::put); `NotSupported` for operations that a transaction does not write:
+    /// Those of [`put`](Self::put_cf); `NotSupported` for operations that a transaction does not write:
     /// entities, markers. Earlier operations of the batch stay.
     pub fn rebuild_from_write_batch(&mut self, batch: &WriteBatch) -> Result<()> {
         for operation in batch.operations() {
@@ -106,11 +126,11 @@ impl Transaction {
             };
             let family = self.family_by_id(id)?;
             match operation {
-                Operation::Put { key, value, .. } => self.put(&family, key, value)?,
-                Operation::Delete { key, .. } => self.delete(&family, key)?,
-                Operation::SingleDelete { key, .. } => self.single_delete(&family, key)?,
-                Operation::Merge { key, operand, .. } => self.merge(&family, key, operand)?,
-                Operation::DeleteRange { begin, end, .. } => self.delete_range(&family, begin, end)?,
+                Operation::Put { key, value, .. } => self.put_cf(&family, key, value)?,
+                Operation::Delete { key, .. } => self.delete_cf(&family, key)?,
+                Operation::SingleDelete { key, .. } => self.single_delete_cf(&family, key)?,
+                Operation::Merge { key, operand, .. } => self.merge_cf(&family, key, operand)?,
+                Operation::DeleteRange { begin, end, .. } => self.delete_range_cf(&family, begin, end)?,
                 _ => {
                     return Err(Error::not_supported(
                         "an operation that a transaction does not write",

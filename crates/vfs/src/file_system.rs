@@ -30,6 +30,8 @@ use base::{Error, Result, Temperature};
 use crate::{PendingRead, ReadBuffer};
 
 /// The expected access pattern of a file, for the kernel's readahead.
+///
+/// See the example of [`FileSystem`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
     /// The kernel decides.
@@ -42,6 +44,8 @@ pub enum Access {
 }
 
 /// The options of opening a file for reading. The default is `pread` through the page cache.
+///
+/// See the example of [`FileSystem`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpenOptions {
     /// Bypasses the page cache (`O_DIRECT`). Default: false. `NotSupported` if the file system cannot.
@@ -57,6 +61,8 @@ pub struct OpenOptions {
 }
 
 /// The options of creating a file for writing. The default is a buffered file.
+///
+/// See the example of [`FileSystem`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CreateOptions {
     /// Each append has reached the kernel when it returns, at the cost of a copy and nearly always without a
@@ -85,6 +91,30 @@ pub struct CreateOptions {
 ///
 /// Paths are used as they are. Names that are not UTF-8 are never ours, and [`list`](FileSystem::list) skips
 /// them.
+///
+/// ```
+/// # mod esker {
+/// #     pub use esker_vfs as file_system;
+/// # }
+///
+/// use esker::file_system::{Access, CreateOptions, FileSystem, MemFs, OpenOptions};
+///
+/// let fs = MemFs::new();
+/// let lock = fs.lock("/LOCK".as_ref())?;
+/// let mut file = fs.create("/a".as_ref(), &CreateOptions { preallocate: 4096, ..Default::default() })?;
+/// file.append(b"some bytes")?;
+/// let sync = file.syncer();
+/// file.sync()?;
+/// file.close()?;
+///
+/// let options = OpenOptions { access: Access::Random, ..Default::default() };
+/// let file = fs.open_random("/a".as_ref(), &options)?;
+/// let mut bytes = [0; 5];
+/// file.read_exact_at(5, &mut bytes)?;
+/// assert_eq!(&bytes, b"bytes");
+/// # drop((lock, sync));
+/// # Ok::<(), base::Error>(())
+/// ```
 pub trait FileSystem: Send + Sync + Debug {
     /// Opens a file for reading at any offset. `NotFound` if it does not exist.
     fn open_random(&self, path: &Path, options: &OpenOptions) -> Result<Arc<dyn RandomAccessFile>>;
@@ -96,8 +126,8 @@ pub trait FileSystem: Send + Sync + Debug {
 
     /// Renames `old` to `new` and opens it for writing over its old bytes from the front: the disk space
     /// exists already, so a sync has no metadata to write. Until [`close`](WritableFile::close) old bytes
-    /// follow the new ones; in a log on a disk, zeros follow first, at least up to a multiple of 32 KiB.
-    /// `direct` is ignored.
+    /// follow the new ones; in a log on a disk, zeros follow first, at least up to a multiple of 32 KiB. A
+    /// file system that may not write over old bytes begins an empty file. `direct` is ignored.
     fn reuse(&self, old: &Path, new: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>>;
 
     /// Renames a file or a directory, atomically replacing a file at `to`.
@@ -110,7 +140,7 @@ pub trait FileSystem: Send + Sync + Debug {
     fn link(&self, from: &Path, to: &Path) -> Result<()>;
 
     /// Sets the length of a file to `len` bytes, by truncation or by added zeros. Not for files open for
-    /// writing or mapped.
+    /// writing or mapped. `NotSupported` if the file system cannot add zeros.
     fn truncate(&self, path: &Path, len: u64) -> Result<()>;
 
     /// The names (not paths) of the files and directories in `dir`, sorted bytewise.
@@ -136,6 +166,12 @@ pub trait FileSystem: Send + Sync + Debug {
 
     /// The time the file was last written to, in Unix seconds.
     fn modified_seconds(&self, path: &Path) -> Result<u64>;
+
+    /// The number of names of a file. `NotSupported` if the file system does not count them: then a file is
+    /// not truncated in place of its removal. Default: `NotSupported`.
+    fn links(&self, path: &Path) -> Result<u64> {
+        Err(Error::not_supported("the file system does not count the names of files").in_file(path))
+    }
 
     /// Locks a file, which is created if missing, against other processes, including RocksDB's, and against
     /// this one. `LockHeld` if the lock is held; the error names the holder where the system reports it. The
@@ -189,6 +225,8 @@ pub const PIECE: usize = 256 << 10;
 
 /// A file open for reading. Any number of threads may read at once. Renaming or removing the file does not
 /// affect it.
+///
+/// See the example of [`FileSystem`].
 pub trait RandomAccessFile: Send + Sync + Debug {
     /// Fills `buf` from `offset` on and returns the number of bytes read, fewer than requested only at the
     /// end of the file. Bytes that a writer hands to the kernel are visible to reads that begin later, also
@@ -261,6 +299,8 @@ pub trait RandomAccessFile: Send + Sync + Debug {
 ///
 /// Dropping without [`close`](WritableFile::close) has the effect of process death: bytes in our buffer are
 /// lost, and a log keeps the bytes that follow its data.
+///
+/// See the example of [`FileSystem`].
 pub trait WritableFile: Send + Debug {
     /// Appends `data` at the end. In a log, the kernel has it when this returns, and process death during the
     /// call tears it at a byte. In other files, it may stay in our buffer.
@@ -308,13 +348,28 @@ pub trait WritableFile: Send + Debug {
     fn syncer(&self) -> Option<Arc<dyn FileSync>>;
 }
 
+/// A sync that any thread may run; see [`FileSync::ahead`].
+pub type Ahead = Box<dyn FnOnce() + Send>;
+
 /// Syncs a file independently of its writer, from any thread. Stays usable after the writer is closed.
+///
+/// See the example of [`FileSystem`].
 pub trait FileSync: Send + Sync + Debug {
     /// Makes durable all bytes that the kernel has (`fdatasync`).
     fn sync(&self) -> Result<()>;
+
+    /// Begins a sync, and returns the rest of it, which any thread may run beside those of other files: for
+    /// [`sync_together`](crate::sync_together()). Once it was run, the next call of [`sync`](FileSync::sync)
+    /// returns its result, and syncs nothing: so the file must not be written to any more. `None` if syncs of
+    /// several files gain nothing by running at the same time. Default: `None`.
+    fn ahead(self: Arc<Self>) -> Option<Ahead> {
+        None
+    }
 }
 
 /// Holds a lock until it is dropped.
+///
+/// See the example of [`FileSystem`].
 pub trait FileLock: Send + Sync + Debug {
     /// The locked file.
     fn path(&self) -> &Path;

@@ -15,6 +15,16 @@ use base::perf;
 macro_rules! io_stats {
     ($( $(#[$doc:meta])+ $field:ident; )+) => {
         /// The counters of a thread since it began. Times are in nanoseconds.
+        ///
+        /// ```
+        /// # use esker_vfs as esker;
+        /// use esker::io_stats;
+        ///
+        /// let before = io_stats::current();
+        /// // Reads and writes of this thread.
+        /// let after = io_stats::current();
+        /// assert_eq!(after.bytes_read, before.bytes_read);
+        /// ```
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct IoStats {
             $( $(#[$doc])+ pub $field: u64, )+

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use base::{Error, Result};
 
 use crate::{
-    CreateOptions, FileLock, FileSync, FileSystem, Op, OpenOptions, PendingRead, RandomAccessFile,
+    Ahead, CreateOptions, FileLock, FileSync, FileSystem, Op, OpenOptions, PendingRead, RandomAccessFile,
     ReadBuffer, WritableFile,
 };
 
 /// A requested operation.
+///
+/// See the example of [`Layer`].
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
     /// The operation.
@@ -25,6 +27,8 @@ pub struct Call<'a> {
 }
 
 /// The arguments of a [`Call`] besides its paths.
+///
+/// See the example of [`Layer`].
 #[derive(Clone, Copy, Debug)]
 pub enum Details<'a> {
     /// The operation has no further arguments.
@@ -63,6 +67,42 @@ impl<'a> Call<'a> {
 
 /// A file system that wraps another one and [acts around](Layer::around) each of its operations. Clones are
 /// handles to the same one: every open file holds one.
+///
+/// ```
+/// # mod esker {
+/// #     pub use esker_vfs as file_system;
+/// # }
+///
+/// use base::Result;
+/// use esker::file_system::{Call, FileSystem, Layer, MemFs, Op};
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU64, Ordering};
+///
+/// /// Counts the files that are created.
+/// #[derive(Clone, Debug, Default)]
+/// struct CountsCreations {
+///     below: MemFs,
+///     created: Arc<AtomicU64>,
+/// }
+///
+/// impl Layer for CountsCreations {
+///     fn below(&self) -> &dyn FileSystem {
+///         &self.below
+///     }
+///
+///     fn around<T>(&self, call: &Call<'_>, perform: impl FnOnce() -> Result<T>) -> Result<T> {
+///         if call.op == Op::Create {
+///             self.created.fetch_add(1, Ordering::Relaxed);
+///         }
+///         perform()
+///     }
+/// }
+///
+/// let fs = CountsCreations::default();
+/// fs.write_file("/a".as_ref(), b"1")?;
+/// assert_eq!(fs.created.load(Ordering::Relaxed), 1);
+/// # Ok::<(), base::Error>(())
+/// ```
 pub trait Layer: Clone + Debug + Send + Sync + 'static {
     /// The wrapped file system.
     fn below(&self) -> &dyn FileSystem;
@@ -213,6 +253,10 @@ impl<L: Layer> FileSystem for L {
         })
     }
 
+    fn links(&self, path: &Path) -> Result<u64> {
+        self.below().links(path)
+    }
+
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {
         self.around(&Call::new(Op::Lock, path), || self.below().lock(path))
     }
@@ -335,5 +379,9 @@ impl<L: Layer> FileSync for Syncer<L> {
     fn sync(&self) -> Result<()> {
         self.layer
             .around(&Call::new(Op::Sync, &self.path), || self.file.sync())
+    }
+
+    fn ahead(self: Arc<Self>) -> Option<Ahead> {
+        self.file.clone().ahead()
     }
 }

@@ -12,6 +12,7 @@
 //! * [`op`]: the calls by name
 //! * [`io_stats`]: the reads and writes of a thread
 //! * [`rate_limiter`]: a limit of bytes a second that several users share
+//! * [`sync_together`](mod@sync_together): the syncs of several files, side by side
 
 mod aligned_buffer;
 pub mod fault;
@@ -25,10 +26,12 @@ pub mod op_log;
 pub mod pending_read;
 pub mod posix;
 pub mod rate_limiter;
+pub mod read_timeout;
+pub mod sync_together;
 
 pub use fault::{Action, FaultFs, Rule, RuleId};
 pub use file_system::{
-    Access, CreateOptions, FileLock, FileSync, FileSystem, OpenOptions, RandomAccessFile, WritableFile,
+    Access, Ahead, CreateOptions, FileLock, FileSync, FileSystem, OpenOptions, RandomAccessFile, WritableFile,
 };
 pub use layer::{Call, Details, Layer};
 pub use mem::{MemFs, UnsyncedPolicy};
@@ -38,3 +41,5 @@ pub use op_log::LogFs;
 pub use pending_read::{PendingRead, ReadBuffer, together};
 pub use posix::PosixFs;
 pub use rate_limiter::RateLimiter;
+pub use read_timeout::{ReadTimeout, read_timeout};
+pub use sync_together::sync_together;

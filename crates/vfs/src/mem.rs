@@ -28,6 +28,19 @@ use crate::{CreateOptions, FileLock, FileSystem, OpenOptions, RandomAccessFile, 
 /// It has exactly the guarantees of [`PosixFs`](crate::PosixFs): plain files buffer up to 64 KiB until they
 /// are flushed, logs have zeros after their data until closed, names need a sync of their directory. Relative
 /// paths begin at `/`.
+///
+/// ```
+/// # mod esker {
+/// #     pub use esker_vfs as file_system;
+/// # }
+///
+/// use esker::file_system::{FileSystem, MemFs};
+///
+/// let fs = MemFs::new();
+/// fs.write_file("/a".as_ref(), b"1")?;
+/// assert_eq!(fs.clone().read_file("/a".as_ref())?, b"1");
+/// # Ok::<(), base::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct MemFs(Arc<Shared>);
 
@@ -328,6 +341,12 @@ impl FileSystem for MemFs {
         let inode = self.change("stat", path, |state| state.tree.file(path))?;
         let modified = inode.data.read().modified;
         Ok(modified)
+    }
+
+    fn links(&self, path: &Path) -> Result<u64> {
+        let inode = self.change("stat", path, |state| state.tree.file(path))?;
+        let links = inode.data.read().links;
+        Ok(u64::from(links))
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {

@@ -12,6 +12,28 @@ use crate::layer::{Call, Details, Layer};
 use crate::{FileSystem, Op, PendingRead, RandomAccessFile, ReadBuffer, WritableFile};
 
 /// A completed operation on a file's contents.
+///
+/// ```
+/// # mod esker {
+/// #     pub use esker_vfs::{FileOperation, Op as FileOperationType};
+/// # }
+/// use esker::{FileOperation, FileOperationType};
+/// use std::time::Duration;
+///
+/// /// To be called by a listener's `on_file_operation`.
+/// fn is_slow_sync(operation: &FileOperation<'_>) -> bool {
+///     operation.op == FileOperationType::Sync && operation.took > Duration::from_millis(100)
+/// }
+/// # let operation = FileOperation {
+/// #     op: FileOperationType::Sync,
+/// #     path: "/a".as_ref(),
+/// #     offset: 0,
+/// #     length: 0,
+/// #     took: Duration::from_secs(1),
+/// #     error: None,
+/// # };
+/// # assert!(is_slow_sync(&operation));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct FileOperation<'a> {
     /// [`Read`](Op::Read), [`Append`](Op::Append), [`Flush`](Op::Flush), [`Sync`](Op::Sync),

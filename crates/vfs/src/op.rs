@@ -4,6 +4,8 @@ use std::fmt;
 
 /// A call of a [`FileSystem`](crate::FileSystem) or of a file it opened. If it has two paths, rules match the
 /// new one.
+///
+/// See the example of [`Layer`](crate::Layer).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Op {

@@ -15,6 +15,8 @@ use crate::aligned_buffer::{AlignedBuffer, DIRECT_ALIGNMENT};
 pub use crate::posix::together;
 
 /// The bytes of a read, in memory that is reused for the next one and that direct reads fill without a copy.
+///
+/// See the example of [`PendingRead`].
 #[derive(Default)]
 pub struct ReadBuffer {
     memory: Option<AlignedBuffer>,
@@ -28,7 +30,7 @@ impl ReadBuffer {
         self.aligned(len, DIRECT_ALIGNMENT)
     }
 
-    /// As [`resize`](ReadBuffer::resize), at an address that is a multiple of `alignment`.
+    /// Resizes as [`resize`](ReadBuffer::resize) does, at an address that is a multiple of `alignment`.
     pub(crate) fn aligned(&mut self, len: usize, alignment: usize) -> &mut [u8] {
         let fits = |memory: &AlignedBuffer| memory.len() >= len && memory.alignment() >= alignment;
         if len > 0 && !self.memory.as_ref().is_some_and(fits) {
@@ -103,6 +105,22 @@ pub(crate) trait InFlight: Send {
 }
 
 /// A started read.
+///
+/// ```
+/// # mod esker {
+/// #     pub use esker_vfs as file_system;
+/// # }
+///
+/// use esker::file_system::{FileSystem, MemFs, OpenOptions, ReadBuffer};
+///
+/// let fs = MemFs::new();
+/// fs.write_file("/a".as_ref(), b"some bytes")?;
+/// let file = fs.open_random("/a".as_ref(), &OpenOptions::default())?;
+/// let read = file.start_read(5, 5, ReadBuffer::default());
+/// // Other work, while a file system with asynchronous reads fetches the bytes.
+/// assert_eq!(&read.wait()?[..], b"bytes");
+/// # Ok::<(), base::Error>(())
+/// ```
 pub struct PendingRead(State);
 
 enum State {
@@ -135,7 +153,19 @@ impl PendingRead {
 
     /// The same read, whose result is shown to `told` when it is waited for; not if it is dropped before.
     pub fn telling(self, told: impl FnOnce(&Result<ReadBuffer>) + Send + 'static) -> PendingRead {
-        PendingRead::in_flight(Box::new(Telling { read: self, told }))
+        self.then(|result| {
+            told(&result);
+            result
+        })
+    }
+
+    /// The same read, whose result is that of `finish` when it is waited for: for a file system that changes
+    /// what another one reads. `finish` does not run if the read is dropped before.
+    pub fn then(
+        self,
+        finish: impl FnOnce(Result<ReadBuffer>) -> Result<ReadBuffer> + Send + 'static,
+    ) -> PendingRead {
+        PendingRead::in_flight(Box::new(Then { read: self, finish }))
     }
 
     /// Waits for its end and returns its bytes: fewer than requested only at the end of the file.
@@ -157,17 +187,15 @@ impl PendingRead {
     }
 }
 
-/// A read whose result is shown to a caller when it is waited for.
-struct Telling<F> {
+/// A read whose result is changed when it is waited for.
+struct Then<F> {
     read: PendingRead,
-    told: F,
+    finish: F,
 }
 
-impl<F: FnOnce(&Result<ReadBuffer>) + Send> InFlight for Telling<F> {
+impl<F: FnOnce(Result<ReadBuffer>) -> Result<ReadBuffer> + Send> InFlight for Then<F> {
     fn wait(self: Box<Self>) -> Result<ReadBuffer> {
-        let result = self.read.wait();
-        (self.told)(&result);
-        result
+        (self.finish)(self.read.wait())
     }
 
     fn is_done(&mut self) -> bool {

@@ -18,6 +18,8 @@ use base::sync::{Condvar, Mutex};
 use base::{Error, Result};
 
 /// The priority of a request, the lowest first.
+///
+/// See the example of [`RateLimiter`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IoPriority {
     /// Work that no user waits for: compactions, backups, integrity checks.
@@ -34,6 +36,8 @@ pub enum IoPriority {
 const PRIORITIES: usize = 4;
 
 /// The kind of an operation.
+///
+/// See the example of [`RateLimiter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpType {
     /// Reading.
@@ -43,18 +47,22 @@ pub enum OpType {
 }
 
 /// The operations that count against the limit.
+///
+/// See the example of [`RateLimiter`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RateLimiterMode {
-    /// Only reads.
+    /// Reads count, and writes do not.
     ReadsOnly,
-    /// Only writes.
+    /// Writes count, and reads do not.
     #[default]
     WritesOnly,
-    /// Reads and writes.
+    /// Reads and writes count.
     AllIo,
 }
 
 /// The parameters of RocksDB's `NewGenericRateLimiter`.
+///
+/// See the example of [`RateLimiter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimiterOptions {
     /// The rate in bytes a second, at least 1. Default: 100 MiB.
@@ -100,10 +108,30 @@ const RANGE: u64 = 20;
 /// rises.
 const WATERMARKS: (u64, u64) = (50, 90);
 
-/// The percentage of one adjustment.
+/// The percentage by which one adjustment changes the rate.
 const TUNE_STEP: u64 = 5;
 
 /// Delays its users so that together they move no more than a number of bytes a second. Shared as `Arc`.
+///
+/// ```
+/// # mod esker {
+/// #     pub use base::env::SystemClock;
+/// #     pub use esker_vfs::rate_limiter::*;
+/// # }
+/// use esker::{IoPriority, OpType, RateLimiter, RateLimiterMode, RateLimiterOptions, SystemClock};
+/// use std::sync::Arc;
+///
+/// let options = RateLimiterOptions {
+///     rate_bytes_per_sec: 32 << 20,
+///     mode: RateLimiterMode::AllIo,
+///     ..Default::default()
+/// };
+/// // Set as `Options::rate_limiter`.
+/// let limiter = RateLimiter::with_options(options, Arc::new(SystemClock::new()))?;
+/// limiter.request(4096, IoPriority::High, OpType::Read);
+/// assert_eq!(limiter.total_bytes_through(Some(IoPriority::High)), 4096);
+/// # Ok::<(), base::Error>(())
+/// ```
 pub struct RateLimiter {
     options: RateLimiterOptions,
     clock: Arc<dyn Clock>,
@@ -126,10 +154,10 @@ struct Grants {
     drains: u64,
     /// The number of drains at the last adjustment of the rate, and its time.
     tuned: (u64, Duration),
-    /// By priority; each queue is first in, first out.
+    /// The waiting requests by priority; each queue is first in, first out.
     queues: [VecDeque<Request>; PRIORITIES],
     next_id: u64,
-    /// By priority.
+    /// The number of requests so far, by priority.
     requests: [u64; PRIORITIES],
     bytes_through: [u64; PRIORITIES],
 }
@@ -186,9 +214,9 @@ impl RateLimiter {
         self.request_while(bytes, priority, op, || true);
     }
 
-    /// As [`request`](Self::request), as long as `goes_on` returns true: it is called before the wait, at
-    /// each refill and at each [`wake`](Self::wake), under the limiter's lock. False if it ended the wait;
-    /// the bytes granted by then are lost.
+    /// Requests bytes as [`request`](Self::request) does, as long as `goes_on` returns true: it is called
+    /// before the wait, at each refill and at each [`wake`](Self::wake), under the limiter's lock. False if
+    /// it ended the wait; the bytes granted by then are lost.
     pub fn request_while(
         &self,
         bytes: u64,

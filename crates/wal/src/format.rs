@@ -122,7 +122,7 @@ pub(crate) struct Header {
     pub masked_crc: u32,
     pub payload_len: usize,
     pub type_byte: u8,
-    /// Only in recyclable records.
+    /// The number of the log, which only recyclable records have.
     pub log_number: Option<u32>,
 }
 

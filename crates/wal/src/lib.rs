@@ -10,9 +10,12 @@
 //! * [`dump`]: physical records one by one, to inspect a file
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "zstd")]
 mod compression;
 pub mod dump;
 pub mod format;
+#[cfg(not(feature = "zstd"))]
+mod no_compression;
 pub mod reader;
 #[cfg(test)]
 mod test_files;

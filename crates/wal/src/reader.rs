@@ -36,8 +36,11 @@ use base::{Error, Result};
 use codec::CompressionType;
 use vfs::RandomAccessFile;
 
+#[cfg(feature = "zstd")]
 use crate::compression::FrameReader;
 use crate::format::{self, BLOCK_SIZE, Header, PredecessorWal, RecordType};
+#[cfg(not(feature = "zstd"))]
+use crate::no_compression::FrameReader;
 
 /// Bytes of record memory that are kept for the next record; larger buffers are shrunk first.
 const KEPT_CAPACITY: usize = 1 << 20;
@@ -49,6 +52,15 @@ const CHUNK_BLOCKS: usize = 8;
 const SECTOR: u64 = 512;
 
 /// The treatment of corruption. The numbers are those of the option `wal_recovery_mode`.
+///
+/// ```
+/// # use esker_wal as esker;
+/// use esker::RecoveryMode;
+///
+/// // Set as `Options::wal_recovery_mode`.
+/// let mode = RecoveryMode::PointInTime;
+/// assert_ne!(mode, RecoveryMode::AbsoluteConsistency);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum RecoveryMode {
@@ -242,8 +254,8 @@ impl Reader {
         }
     }
 
-    /// As [`read_record`](Reader::read_record), into the caller's memory; false, with the memory empty, if
-    /// there is no record. A record that is not whole in its block is moved, not copied.
+    /// Reads a record as [`read_record`](Reader::read_record) does, into the caller's memory; false, with the
+    /// memory empty, if there is no record. A record that is not whole in its block is moved, not copied.
     pub fn read_record_into(&mut self, record: &mut Vec<u8>) -> Result<bool> {
         record.clear();
         if record.capacity() > KEPT_CAPACITY {

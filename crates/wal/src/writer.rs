@@ -7,11 +7,14 @@ use base::{Error, Result};
 use codec::CompressionType;
 use vfs::{FileSync, WritableFile};
 
+#[cfg(feature = "zstd")]
 use crate::compression::FrameWriter;
 use crate::format::{
     BLOCK_SIZE, HEADER_LEN, PredecessorWal, RECYCLABLE_HEADER_LEN, RecordType, TIMESTAMP_SIZE_ENTRY_LEN,
     put_record, put_timestamp_size,
 };
+#[cfg(not(feature = "zstd"))]
+use crate::no_compression::FrameWriter;
 
 /// The scratch buffer keeps at most this many bytes between records, so that the memory of a huge batch is
 /// freed.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use esker::{Db, Options, OptionsFile, ReadOptions, WriteBatch};
+use esker::{Db, Options, OptionsFile, WriteBatch};
 use vfs::{FileSystem, MemFs};
 
 use super::{MOST_STEPS, put_file};
@@ -64,7 +64,7 @@ pub fn database(data: &[u8]) {
     };
     let Ok(db) = opened else { return };
     for family in db.column_families() {
-        let mut entries = db.iter_cf(&ReadOptions::default(), &family);
+        let mut entries = db.iter_cf(&family);
         entries.seek_to_first();
         for _ in 0..MOST_STEPS {
             if !entries.valid() {
@@ -73,7 +73,7 @@ pub fn database(data: &[u8]) {
             entries.next();
         }
         let _ = entries.status();
-        let _ = db.get_opt(&ReadOptions::default(), &family, b"key00007");
+        let _ = db.get_cf(&family, b"key00007");
     }
     let _ = db.close();
 }

@@ -12,9 +12,7 @@ use base::filename::{self, FileKind};
 use base::{InternalComparator, UserComparator};
 use codec::checksum::{crc32c, mask};
 use dbtest::small::{self, DIR, OTHER, Rows, SmallDatabase};
-use esker::{
-    CompactRangeOptions, Db, FileChecksumGenFactory, FlushOptions, Options, ReadOptions, WriteOptions,
-};
+use esker::{Db, FileChecksumGenFactory, Options};
 use sst::format::{BLOCK_TRAILER_LEN, block_trailer};
 use sst::{Table, TableReadOptions};
 use vfs::{FileSystem, MemFs};
@@ -114,7 +112,7 @@ fn look(db: &Db, outcome: Outcome) -> Option<Rows> {
 /// loop.
 fn read_loosely(db: &Db) {
     for family in db.column_families() {
-        let mut iter = db.iter_cf(&ReadOptions::default(), &family);
+        let mut iter = db.iter_cf(&family);
         for backwards in [false, true] {
             if backwards {
                 iter.seek_to_last();
@@ -133,18 +131,18 @@ fn read_loosely(db: &Db) {
             }
             let _ = iter.status();
         }
-        let _ = db.get_opt(&ReadOptions::default(), &family, b"key008");
+        let _ = db.get_cf(&family, b"key008");
     }
 }
 
 /// Writes, flushes and compacts.
 fn change(db: &Db) -> esker::Result<()> {
     db.put(b"new", b"row")?;
-    db.flush(&FlushOptions::default())?;
+    db.flush()?;
     for name in ["default", OTHER] {
         if let Some(family) = db.column_family(name) {
-            db.put_opt(&WriteOptions::default(), &family, b"new", b"row")?;
-            db.compact_range(&family, &CompactRangeOptions::default(), None, None)?;
+            db.put_cf(&family, b"new", b"row")?;
+            db.compact_range_cf(&family, None, None)?;
         }
     }
     Ok(())

@@ -134,7 +134,7 @@ fn with_rows(rows: &[(Vec<u8>, &[u8])], look: impl FnOnce(&Db)) {
             disable_wal: true,
             ..WriteOptions::default()
         };
-        db.write(&write, batch).expect("a write to memory");
+        db.write_opt(batch, &write).expect("a write to memory");
         look(db);
     });
 }

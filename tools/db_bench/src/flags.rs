@@ -113,6 +113,18 @@ flags::flags! {
     transaction_lock_timeout: u64 = 100;
     /// Percentage of pessimistic transactions that are committed in two phases; in RocksDB's db_bench, 90.
     transaction_prepare_percent: i32 = 90;
+    /// File of the trace of a workload's queries, or the one that replay reads. Empty: none.
+    trace_file: String = String::new();
+    /// How much faster replay runs queries than they were recorded.
+    trace_replay_fast_forward: f64 = 1.0;
+    /// Threads of replay.
+    trace_replay_threads: i32 = 1;
+    /// File of the trace of a workload's lookups in the block cache. Empty: none.
+    block_cache_trace_file: String = String::new();
+    /// Blocks of which one is in the trace of the block cache.
+    block_cache_trace_sampling_frequency: i32 = 1;
+    /// Bytes after which nothing more is written to the trace of the block cache.
+    block_cache_trace_max_trace_file_size_in_bytes: i64 = 64 << 30;
     /// Number of ids in timeseries.
     key_id_range: i32 = 100_000;
     /// Removal of expired entries of timeseries: none, compaction_filter, delete (by threads that read).

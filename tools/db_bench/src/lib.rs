@@ -137,13 +137,68 @@ fn drive(flags: Flags, path: &std::path::Path) -> base::Result<()> {
     tour.close()
 }
 
+/// The sections of the help about flags: the first flag of each, and its title.
+const SECTIONS: &[(&str, &str)] = &[
+    ("benchmarks", "Workloads, the database, the command line"),
+    ("num", "Numbers of operations, threads, sizes of keys and values"),
+    ("read_random_exp_range", "Choice of keys, iterators, MultiGet"),
+    ("readwritepercent", "Workloads that mix operations"),
+    ("transaction_db", "Transactions"),
+    ("key_id_range", "Time series"),
+    ("overwrite_probability", "Overwrites and range deletions"),
+    ("benchmark_write_rate_limit", "Rates of reads and writes"),
+    ("ingest_external_file_batch_size", "Ingestion and backups"),
+    ("mixgraph_preset", "mixgraph"),
+    ("bgwriter_num", "Writes"),
+    ("verify_checksum", "Reads"),
+    ("streams", "Streams of keys"),
+    ("prefix_size", "Prefixes"),
+    (
+        "auto_refresh_iterator_with_snapshot",
+        "Iterators that live long, checksums of files, merges",
+    ),
+    ("cache_type", "Caches"),
+    ("bloom_bits", "Filters and indexes of tables"),
+    ("checksum_type", "Checksums and compression of tables"),
+    ("compaction_style", "Compactions and memtables"),
+    ("rate_limiter_bytes_per_sec", "Rate limiter"),
+    ("max_background_compactions", "Threads and files"),
+    ("histogram", "Reports"),
+    ("peer", "Comparisons, and workloads without a database"),
+];
+
 fn help() -> String {
     format!(
         "db_bench [--benchmarks=a,b,c] [flags]\ndb_bench report A.json [B.json ...]: one HTML page of what --json wrote\n\n\
-         Without --benchmarks: a tour of about a minute on a database of its own.\n\nWorkloads, each also as name[X5-W1] \
-         for five runs after one warm-up:\n{}\nFlags:\n{}\nOptions of the engine, under its names:\n{}",
+         Without --benchmarks: a tour of about a minute on a database of its own.\n\n\
+         This text: workloads, flags by section, options of the engine.\n\nWorkloads, each also as name[X5-W1] \
+         for five runs after one warm-up:\n{}{}\nOptions of the engine, under its names:\n{}",
         workloads::help(),
-        ::flags::help::<Flags>(),
+        ::flags::help_in_sections::<Flags>(SECTIONS),
         ::flags::engine::help()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use ::flags::FlagSet;
+
+    use super::*;
+
+    #[test]
+    fn each_flag_is_in_a_section_of_the_help() {
+        let at = |name: &str| Flags::FLAGS.iter().position(|flag| flag.name == name);
+        let firsts: Vec<Option<usize>> = SECTIONS.iter().map(|(first, _)| at(first)).collect();
+        assert_eq!(firsts[0], Some(0), "the first section begins with the first flag");
+        assert!(firsts.iter().all(Option::is_some), "{firsts:?}");
+        assert!(firsts.is_sorted(), "{firsts:?}");
+        for pair in firsts.windows(2) {
+            let flags = pair[1].unwrap() - pair[0].unwrap();
+            assert!((1..=30).contains(&flags), "{pair:?}: a section of {flags} flags");
+        }
+        let help = help();
+        for (first, title) in SECTIONS {
+            assert!(help.contains(&format!("\n{title}:\n  --{first} (")), "{title}");
+        }
+    }
 }

@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use base::{Error, Result};
-use esker::{ReadOptions, WriteOptions};
 
 use crate::bench::Bench;
 use crate::flags::Flags;
@@ -93,12 +92,8 @@ impl Tour {
             keys.write(from, &mut begin);
             keys.write(to, &mut end);
             let handles = bench.handles();
-            handles
-                .db
-                .delete_range(&WriteOptions::default(), &handles.families[0], &begin, &end)?;
-            let gone = handles
-                .db
-                .get_opt(&ReadOptions::default(), &handles.families[0], &begin)?;
+            handles.db.delete_range_cf(&handles.families[0], &begin, &end)?;
+            let gone = handles.db.get_cf(&handles.families[0], &begin)?;
             expect(gone.is_none(), "a key of the deleted range is still there")
         })?;
         let forward = self.step("scan: first to last, over the deleted range", "readseq")?;

@@ -10,7 +10,8 @@ use crate::top::Sort;
 
 /// Inspects RocksDB's and Esker's databases.
 ///
-/// Reading never changes a directory, and takes no lock: a database in use is read in its current state.
+/// Reading never changes a directory, and takes no lock: a database in use is read in its current state. The
+/// directory may come first, or after the command, instead of --db; alone it shows the levels.
 #[derive(Parser, Debug)]
 #[command(name = "esker", version, rename_all = "snake_case", max_term_width = 100)]
 pub struct Args {
@@ -94,8 +95,25 @@ pub enum Command {
     ///
     /// The database itself is only read. Exit status 1 if any data is lost.
     Salvage(SalvageArgs),
+    /// Copies an encrypted database to a new directory, unencrypted
+    ///
+    /// RocksDB opens the copy. The database must not be in use.
+    Decrypt(DecryptArgs),
+    /// RocksDB's `ldb`, with its commands, flags and output: `esker ldb --help`
+    Ldb(ToolArgs),
+    /// RocksDB's `sst_dump`, with its commands, flags and output: `esker sst_dump --help`
+    SstDump(ToolArgs),
     /// Shows dangerous settings in an OPTIONS file, and the changes between two
     Options(OptionsArgs),
+}
+
+/// The arguments of one of RocksDB's tools.
+#[derive(clap::Args, Debug)]
+#[command(disable_help_flag = true)]
+pub struct ToolArgs {
+    /// The tool's own arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub args: Vec<OsString>,
 }
 
 /// The database.
@@ -339,7 +357,7 @@ pub struct TraceArgs {
     /// One JSON object; sizes are in bytes, times in nanoseconds
     #[arg(long)]
     pub json: bool,
-    /// So many hot keys, blocks, files and slow operations
+    /// The number of hot keys, blocks, files and slow operations that are printed
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
     /// Keys in hexadecimal
@@ -361,7 +379,7 @@ pub struct TraceArgs {
     /// Creates the database if it does not exist
     #[arg(long, requires = "replay")]
     pub create_if_missing: bool,
-    /// How many times as fast as they were made queries are run
+    /// Runs the queries so many times as fast as they were recorded
     #[arg(long, value_name = "X", default_value_t = 1.0, requires = "replay")]
     pub fast_forward: f64,
     /// Threads that run queries. With more than one their order is not that of the trace
@@ -519,6 +537,23 @@ pub struct CheckpointArgs {
     pub log_size_for_flush: u64,
     #[command(flatten)]
     pub working: WorkingArgs,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct DecryptArgs {
+    /// The directory of the database, or of its WALs or tables elsewhere
+    #[arg(long, value_name = "DIR")]
+    pub db: PathBuf,
+    /// The directory of the copy; it must not exist
+    #[arg(long, value_name = "DIR")]
+    pub to: PathBuf,
+    /// A file of master keys, each a line with its name and 64 hexadecimal digits
+    #[arg(long, value_name = "FILE")]
+    pub master_keys: PathBuf,
+    /// Also copies files that are not encrypted; otherwise they are an error
+    #[arg(long)]
+    pub plain_files: bool,
 }
 
 #[derive(clap::Args, Debug)]

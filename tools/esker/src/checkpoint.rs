@@ -2,21 +2,18 @@
 
 use std::io::Write;
 
-use base::{Error, Progress};
+use base::Progress;
 use esker::CheckpointOptions;
 
 use crate::args::CheckpointArgs;
+use crate::directory;
 use crate::open;
 use crate::output::{Failure, Out};
 
 /// Creates a checkpoint.
 pub fn checkpoint(args: &CheckpointArgs, out: &mut Out, progress: &Progress) -> Result<(), Failure> {
-    if args.to.exists() {
-        // Checked before the database is opened, because the open writes to it.
-        return Err(Error::invalid_argument("Directory exists")
-            .in_file(&args.to)
-            .into());
-    }
+    // Checked before the database is opened, because the open writes to it.
+    directory::check_is_new(&args.to)?;
     let db = open::writable(&args.database, false)?;
     let options = CheckpointOptions {
         log_size_for_flush: args.log_size_for_flush,

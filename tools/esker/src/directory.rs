@@ -39,6 +39,14 @@ pub fn wal_number(path: &Path) -> Option<u64> {
     }
 }
 
+/// `InvalidArgument` if `dir` exists.
+pub fn check_is_new(dir: &Path) -> Result<()> {
+    match fs().exists(dir)? {
+        true => Err(Error::invalid_argument("Directory exists").in_file(dir)),
+        false => Ok(()),
+    }
+}
+
 /// `InvalidArgument` unless `dir` is the directory of a database.
 pub fn check_is_database(dir: &Path) -> Result<()> {
     let names = list(dir)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base::Result;
 use base::entity::{ColumnValue, Entity};
-use esker::{Feed, FeedBatch, FeedEvent, FeedOptions, FeedRow, Operation, Options};
+use esker::{BeforeImage, Feed, FeedBatch, FeedEvent, FeedOptions, FeedRow, Operation, Options};
 use parking_lot::{Condvar, Mutex};
 
 use crate::args::FeedArgs;
@@ -114,14 +114,24 @@ fn json(batch: &FeedBatch, row: &FeedRow<'_>) -> Result<String> {
         append_bytes(name, bytes, &mut line);
     }
     if let Operation::Entity { entity, .. } = &row.operation {
-        append_columns(entity, &mut line)?;
+        append_columns("columns", entity, &mut line)?;
+    }
+    match row.before {
+        BeforeImage::Unknown => {}
+        BeforeImage::Absent => line.push_str(",\"before\":null"),
+        BeforeImage::Value(value) => {
+            line.push(',');
+            append_bytes("before", value, &mut line);
+        }
+        BeforeImage::Entity(entity) => append_columns("before_columns", entity, &mut line)?,
     }
     line.push('}');
     Ok(line)
 }
 
-fn append_columns(entity: &[u8], line: &mut String) -> Result<()> {
-    line.push_str(",\"columns\":[");
+/// Appends the columns of an entity under `field`.
+fn append_columns(field: &str, entity: &[u8], line: &mut String) -> Result<()> {
+    line.push_str(&format!(",\"{field}\":["));
     let decoded = Entity::decode(entity)?;
     for (at, (name, value)) in decoded.columns(entity).enumerate() {
         line.push_str(if at > 0 { ",{" } else { "{" });

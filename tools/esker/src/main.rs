@@ -10,9 +10,12 @@
 mod args;
 mod backup;
 mod checkpoint;
+mod decrypt;
 mod directory;
 mod dump;
 mod feed;
+mod first_argument;
+mod ldb;
 mod log;
 mod lsm;
 mod notes;
@@ -21,9 +24,11 @@ mod options;
 mod output;
 mod properties;
 mod repair;
+mod rocksdb_text;
 mod rows;
 mod salvage;
 mod serving;
+mod sst_dump;
 mod top;
 mod trace;
 mod verify;
@@ -73,14 +78,36 @@ fn run(command: &Command, out: &mut Out) -> Result<(), Failure> {
         Command::Backup(args) => watched("backup", &args.working, |progress| {
             backup::backup(args, out, progress)
         }),
+        Command::Decrypt(args) => decrypt::decrypt(args, out),
+        // They are run before the command line is taken apart.
+        Command::Ldb(_) | Command::SstDump(_) => Ok(()),
         Command::Restore(args) => watched("restore", &args.working, |progress| {
             backup::restore(args, out, progress)
         }),
     }
 }
 
+/// Runs one of RocksDB's tools, if the command line names one: they have flags of their own.
+fn rocksdb_tool(out: &mut Out) -> Option<ExitCode> {
+    let mut args = std::env::args_os().skip(1);
+    let tool = args.next()?;
+    let args: Vec<_> = args.collect();
+    let status = match tool.to_str()? {
+        "ldb" => ldb::run(&args, out),
+        "sst_dump" => sst_dump::run(&args, out),
+        _ => return None,
+    };
+    // A failure to write is one of the command.
+    let flushed = out.finish().is_ok();
+    Some(ExitCode::from(if flushed { status } else { status.max(1) }))
+}
+
 fn main() -> ExitCode {
-    let args = match Args::try_parse() {
+    let mut out = Out::new();
+    if let Some(code) = rocksdb_tool(&mut out) {
+        return code;
+    }
+    let args = match Args::try_parse_from(first_argument::with_db(std::env::args_os().collect())) {
         Ok(args) => args,
         Err(error) => {
             // If this cannot be written, there is no other place to report it.
@@ -88,7 +115,6 @@ fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
-    let mut out = Out::new();
     let result = run(&args.command, &mut out);
     // Output from before an error is shown before it.
     let result = match (result, out.finish()) {
@@ -105,7 +131,7 @@ fn main() -> ExitCode {
         Failure::Error(error) if error.kind() == ErrorKind::Aborted => {
             (format!("{error}; the same command continues from here"), STOPPED)
         }
-        Failure::Error(error) => (error.to_string(), 1),
+        Failure::Error(error) => (format!("{error:#}"), 1),
     };
     let line = message.replace(['\n', '\r'], " ");
     let _ = writeln!(std::io::stderr(), "esker: {line}");

@@ -91,7 +91,7 @@ pub fn scan(args: &ScanArgs, out: &mut Out) -> Result<(), Failure> {
             Form::Escaped.append(family.name().as_bytes(), &mut prefix);
             prefix.push(b'\t');
         }
-        scan_family(db.iter_cf(&options, family), args, &prefix, &mut left, out)?;
+        scan_family(db.iter_cf_opt(family, &options), args, &prefix, &mut left, out)?;
     }
     Ok(opened.check()?)
 }
@@ -152,7 +152,7 @@ pub fn get(args: &GetArgs, out: &mut Out) -> Result<(), Failure> {
         timestamp: args.keys.read_timestamp(&family)?,
         ..ReadOptions::default()
     };
-    let Some(value) = db.get_pinned(&options, &family, &key)? else {
+    let Some(value) = db.get_pinned_cf_opt(&family, &key, &options)? else {
         opened.check()?;
         let message = format!(
             "no key {} in column family {}",
@@ -191,7 +191,7 @@ fn write(
         sync: writing.sync,
         ..WriteOptions::default()
     };
-    db.write(&options, batch)?;
+    db.write_opt(batch, &options)?;
     Ok(db.close()?)
 }
 

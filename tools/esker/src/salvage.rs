@@ -26,7 +26,7 @@ pub fn salvage(args: &SalvageArgs, out: &mut Out, progress: &Progress) -> Result
     salvage_within(args, RowLimit::MAX, out, progress)
 }
 
-/// As [`salvage`]; rows that are rewritten must respect `row_limit`.
+/// Salvages as [`salvage`] does; rows that are rewritten must respect `row_limit`.
 fn salvage_within(
     args: &SalvageArgs,
     row_limit: RowLimit,
@@ -36,10 +36,8 @@ fn salvage_within(
     let (dir, wal_dir) = (&*args.database.db, args.database.wal_dir.as_deref());
     let files = directory::files(dir, wal_dir)?;
     let notes_path = args.to.join(NOTES);
-    if args.to.exists() && !notes_path.exists() {
-        return Err(Error::invalid_argument("Directory exists")
-            .in_file(&args.to)
-            .into());
+    if !notes_path.exists() {
+        directory::check_is_new(&args.to)?;
     }
     directory::fs().create_dir_all(&args.to)?;
     let from = std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf());
@@ -92,7 +90,7 @@ struct Salvage<'a> {
     form: Form,
     row_limit: RowLimit,
     out: &'a mut Out,
-    /// By number; empty if there is no MANIFEST.
+    /// The live tables by number; empty if there is no MANIFEST.
     live: BTreeMap<u64, Live>,
     /// Blob files that are not entirely readable: not at all if there is no file.
     bad_blobs: BTreeMap<u64, Option<BlobFile>>,

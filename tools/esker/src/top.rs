@@ -4,6 +4,7 @@
 //! that of its last LOG lines.
 
 mod frame;
+mod layout;
 mod screen;
 
 #[cfg(test)]
@@ -24,7 +25,7 @@ use frame::View;
 use serve::info_log::{self, InfoLog};
 use serve::observe::Observer;
 
-/// The default number of characters per line.
+/// The width in columns of a terminal that does not know its own.
 const DEFAULT_WIDTH: usize = 100;
 
 /// Prints the holders of memory and files of an open database, from its LOG.
@@ -75,19 +76,20 @@ pub fn top(args: &TopArgs, out: &mut Out) -> Result<(), Failure> {
         args.wal_dir.as_deref(),
         args.db_log_dir.as_deref(),
     );
-    let mut view = View {
+    // A script reads whole lines, unless it asks for a width.
+    let columns = std::env::var("COLUMNS").ok();
+    let asked = columns.and_then(|columns| columns.parse::<usize>().ok());
+    let width = match asked.filter(|columns| *columns > 0) {
+        Some(columns) => columns.max(layout::LEAST_WIDTH),
+        None if out.is_terminal() => screen::size().map_or(DEFAULT_WIDTH, |(columns, _)| columns),
+        None => layout::UNLIMITED,
+    };
+    let view = View {
         family: args.column_family.clone(),
         sort: args.sort,
-        width: DEFAULT_WIDTH,
+        width,
         height: None,
     };
-    let columns = std::env::var("COLUMNS");
-    if let Some(columns) = columns.ok().and_then(|columns| columns.parse().ok()) {
-        view.width = columns;
-    } else if !out.is_terminal() {
-        // A script reads whole lines.
-        view.width = usize::MAX;
-    }
     if args.once || !out.is_terminal() {
         let now = observer.look()?;
         out.write_all(frame::draw(&now, None, &view).as_bytes())?;

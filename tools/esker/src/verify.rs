@@ -75,9 +75,9 @@ struct PromisedFile {
     size: u64,
     /// The id of its column family.
     family: u32,
-    /// Only for a table.
+    /// The largest sequence number, for a table.
     largest_seqno: Option<SeqNo>,
-    /// Only for a table, if the MANIFEST has it.
+    /// The unique id, for a table, if the MANIFEST has it.
     unique_id: Option<[u8; 16]>,
     /// The name of the function, and its checksum of the whole file.
     checksum: (String, Box<[u8]>),

@@ -40,8 +40,17 @@ pub fn rows() -> Vec<EngineOption> {
         .collect()
 }
 
+/// The name of an option in the table of options. One flag of RocksDB's has capitals.
+fn in_table(name: &str) -> &str {
+    match name {
+        "wal_size_limit_MB" => "wal_size_limit_mb",
+        name => name,
+    }
+}
+
 /// `Some` if `name` is an option: true if the option is a boolean.
 pub fn is_bool(name: &str) -> Option<bool> {
+    let name = in_table(name);
     let kind = |type_name: &str| type_name == "boolean";
     Options::row(name)
         .map(|row| kind(row.type_name))
@@ -55,6 +64,7 @@ pub fn is_bool(name: &str) -> Option<bool> {
 ///
 /// `InvalidArgument` if there is no such option, or if the value is not one of its values.
 pub fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
+    let name = in_table(name);
     // RocksDB's tools use other names for compression types, and numbers for some other values.
     let own_name = match name {
         "blob_compression_type" | "wal_compression" => {
@@ -80,6 +90,7 @@ pub fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
 
 /// The value of an option as text; `None` if there is no such option.
 pub fn get(options: &Options, name: &str) -> Option<String> {
+    let name = in_table(name);
     let family = &options.column_family;
     Options::row(name)
         .map(|row| (row.get)(options))

@@ -241,8 +241,16 @@ fn unknown<F: FlagSet>(name: &str) -> String {
 
 /// The help text about flags.
 pub fn help<F: FlagSet>() -> String {
+    help_in_sections::<F>(&[])
+}
+
+/// The help text about flags in sections, each with the name of its first flag and its title.
+pub fn help_in_sections<F: FlagSet>(sections: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for flag in F::FLAGS {
+        if let Some((_, title)) = sections.iter().find(|(first, _)| *first == flag.name) {
+            text.push_str(&format!("\n{title}:\n"));
+        }
         let default = (flag.default)();
         let default = if flag.type_name == "text" {
             format!("{default:?}")

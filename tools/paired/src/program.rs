@@ -20,7 +20,7 @@ pub struct Cost {
     pub peak_rss: u64,
     /// Bytes it caused to be written to storage, in whole pages, including those of files removed since.
     pub written: u64,
-    /// Bytes it caused to be read from storage.
+    /// The bytes that the program caused to be read from storage.
     pub read: u64,
 }
 

@@ -76,6 +76,17 @@ fn flags() -> Result<Flags, String> {
 }
 
 fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        Some("--help" | "-h") => {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        Some("--version") => {
+            println!("simulate {}", env!("CARGO_PKG_VERSION"));
+            return ExitCode::SUCCESS;
+        }
+        _ => {}
+    }
     let result = flags().and_then(|flags| match (&flags.script, flags.seed) {
         (Some(script), _) => {
             let text =

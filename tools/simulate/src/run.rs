@@ -123,7 +123,8 @@ pub fn run(history: &History, keep_log: bool) -> Report {
     run_with(history, keep_log, false)
 }
 
-/// As [`run`]; `keep_choices` keeps the turns that were possible while threads did their steps.
+/// Runs a history as [`run`] does; `keep_choices` keeps the turns that were possible while threads did their
+/// steps.
 pub(crate) fn run_with(history: &History, keep_log: bool, keep_choices: bool) -> Report {
     if !base::sync::SIMULATED {
         panic!("built without --cfg simulate: use cargo xtask simulate");

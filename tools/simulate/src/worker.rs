@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use dbtest::crash::dump;
 use esker::{
-    CheckpointOptions, ColumnFamily, CompactFilesOptions, CompactRangeOptions, Db, DbIterator, Error,
-    ErrorKind, FlushOptions, ReadOptions, Snapshot, WriteBatch, WriteOptions,
+    CheckpointOptions, ColumnFamily, CompactFilesOptions, Db, DbIterator, Error, ErrorKind, ReadOptions,
+    Snapshot, WriteBatch, WriteOptions,
 };
 
 use crate::history::{Change, ChangeKind, Step, What};
@@ -219,7 +219,7 @@ impl<'a> Worker<'a> {
                     .collect::<Result<_, _>>()?;
                 let promised = self.shared.model().promised();
                 let handles: Vec<ColumnFamily> = families.iter().map(|(_, family)| family.clone()).collect();
-                self.db.flush_cf(&FlushOptions::default(), &handles)?;
+                self.db.flush_cf(&handles)?;
                 let mut model = self.shared.model();
                 families
                     .iter()
@@ -229,8 +229,7 @@ impl<'a> Worker<'a> {
             What::Compact(name) => {
                 let (number, family) = self.family(name)?;
                 let promised = self.shared.model().promised();
-                self.db
-                    .compact_range(&family, &CompactRangeOptions::default(), None, None)?;
+                self.db.compact_range_cf(&family, None, None)?;
                 self.shared.model().flushed(number, &promised);
                 Ok(String::new())
             }
@@ -369,7 +368,7 @@ impl<'a> Worker<'a> {
             effects,
             no_wal: options.disable_wal,
         }));
-        let result = self.db.write(options, batch);
+        let result = self.db.write_opt(batch, options);
         IN_FLIGHT.take();
         let mut model = self.shared.model();
         let published = model.take_published(step);
@@ -426,13 +425,13 @@ impl<'a> Worker<'a> {
         let from = self.shared.model().version();
         let values = if many {
             self.db
-                .multi_get(&options, &family, keys)
+                .multi_get_cf_opt(&family, keys, &options)
                 .into_iter()
                 .collect::<Result<Vec<_>, Error>>()?
         } else {
             let mut values = Vec::new();
             for key in keys {
-                values.push(self.db.get_opt(&options, &family, key.as_bytes())?);
+                values.push(self.db.get_cf_opt(&family, key.as_bytes(), &options)?);
             }
             values
         };
@@ -459,7 +458,7 @@ impl<'a> Worker<'a> {
         let (number, family) = self.family(name)?;
         let options = self.read_options(snapshot)?;
         let from = self.shared.model().version();
-        let mut iterator = self.db.iter_cf(&options, &family);
+        let mut iterator = self.db.iter_cf_opt(&family, &options);
         let seen = self.seen(snapshot, from);
         let walk = Walk {
             back,
@@ -476,7 +475,7 @@ impl<'a> Worker<'a> {
         let mut options = self.read_options(snapshot)?;
         options.auto_refresh_iterator_with_snapshot = snapshot.is_some();
         let from = self.shared.model().version();
-        let iterator = self.db.iter_cf(&options, &family);
+        let iterator = self.db.iter_cf_opt(&family, &options);
         let seen = self.seen(snapshot, from);
         self.iterators.insert(
             name.to_owned(),

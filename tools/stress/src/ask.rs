@@ -123,7 +123,9 @@ impl Worker<'_> {
         let before = self.stress.expected.get(family, key);
         let answer = {
             let handle = self.open.families[family].read();
-            self.open.db.key_may_exist(&options, &handle, &keys::key(key))?
+            self.open
+                .db
+                .key_may_exist_cf_opt(&handle, keys::key(key), &options)?
         };
         let after = self.stress.expected.get(family, key);
         let window = Window { before, after };

@@ -89,7 +89,7 @@ impl Worker<'_> {
             return Err(Failure::Wrong(format!("{how} has no family {family}")));
         };
         let bounds = self.bounded(&seen.keys);
-        self.compare(copy.iter_cf(&bounds, &handle), &seen, how)?;
+        self.compare(copy.iter_cf_opt(&handle, &bounds), &seen, how)?;
         drop(handle);
         copy.close()?;
         engine.purge_old_backups(self.rng.usize(..KEPT))?;

@@ -90,7 +90,7 @@ impl Worker<'_> {
             let family = worker.open.db.default_column_family();
             for _ in 0..MEANWHILE {
                 let (key, options) = (keys::key(worker.key()), worker.read_options());
-                worker.open.db.get_opt(&options, &family, &key)?;
+                worker.open.db.get_cf_opt(&family, key, &options)?;
             }
             Ok(())
         })

@@ -26,6 +26,7 @@ counted! {
     LargeRow = "rows refused for their size",
     Ingest = "ingestions",
     IngestBehind = "ingestions behind everything",
+    IngestReplace = "ranges replaced by ingestions",
     Snapshot = "snapshots",
     Flush = "flushes",
     CompactRange = "range compactions",

@@ -8,9 +8,9 @@ use fastrand::Rng;
 /// The place of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
-    /// On disk: the database has time to grow.
+    /// The database is on disk, and has time to grow.
     Disk,
-    /// In memory: the database dies young.
+    /// The database is in memory, and dies young.
     Memory,
 }
 
@@ -36,6 +36,7 @@ pub fn kept(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "change_wal_dir", &["false", "false", "true"]),
         one_of(rng, "table_paths", &["0", "0", "3"]),
         one_of(rng, "test_feed", &["false", "false", "true"]),
+        one_of(rng, "encrypt", &["false", "false", "false", "true"]),
         "--progress_reports=false".to_owned(),
     ];
     match rng.u32(..5) {
@@ -55,6 +56,17 @@ pub fn kept(rng: &mut Rng, on: On) -> Vec<String> {
     }
     args
 }
+
+/// The flags of operations that look at earlier states.
+const LOOK_BACK: &[&str] = &[
+    "--acquire_snapshot_one_in=",
+    "--checkpoint_one_in=",
+    "--backup_one_in=",
+    "--export_column_family_one_in=",
+    "--test_secondary=",
+    "--secondary_catch_up_one_in=",
+    "--continuous_verification_interval=",
+];
 
 /// The flags that each run draws again: about half of the options that have a domain, and the work of the
 /// threads.
@@ -105,6 +117,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "bloom_bits", &["-1", "0", "10", "18.5"]),
         one_of(rng, "bloom_before_level", &["2147483647", "-1", "0", "2"]),
         one_of(rng, "cache_size", &["0", "10000", "100000", "8388608"]),
+        one_of(rng, "row_cache_size", &["0", "0", "10000", "1048576"]),
         one_of(rng, "use_blob_cache", &["0", "1"]),
         one_of(rng, "use_shared_block_and_blob_cache", &["0", "1"]),
         one_of(rng, "blob_cache_size", &["10000", "1048576"]),
@@ -183,8 +196,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "verify_file_checksums_one_in", &["0", "10000"]),
         one_of(rng, "auto_refresh_iterator_with_snapshot", &["0", "1"]),
         one_of(rng, "allow_unprepared_value", &["0", "1"]),
-        // Rarely FIFO compaction: its files pile up.
-        one_of(rng, "compaction_style", &["0", "0", "0", "1", "1", "1", "1", "2"]),
+        one_of(rng, "compaction_style", &["0", "0", "0", "1", "1", "1", "1", "2"]), // FIFO's files pile up.
         one_of(rng, "enable_sst_partitioner_factory", &["0", "0", "1"]),
         one_of(rng, "memtablerep", &["skip_list", "skip_list", "vector"]),
         one_of(rng, "enable_compaction_on_deletion_trigger", &["0", "0", "1"]),
@@ -281,18 +293,10 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
     // The filter follows the current state of keys and ignores snapshots, so runs that may lose rows or that
     // read snapshots do not use it.
     if disk && others_see && !args.iter().any(|arg| arg == "--disable_wal=true") && rng.u32(..4) == 0 {
-        const LOOK_BACK: &[&str] = &[
-            "--acquire_snapshot_one_in=",
-            "--checkpoint_one_in=",
-            "--backup_one_in=",
-            "--export_column_family_one_in=",
-            "--test_secondary=",
-            "--secondary_catch_up_one_in=",
-            "--continuous_verification_interval=",
-        ];
         args.retain(|arg| !LOOK_BACK.iter().any(|name| arg.starts_with(name)));
         args.push(one_of(rng, "enable_compaction_filter", &["0", "1", "1"]));
         args.push(one_of(rng, "ingest_behind_one_in", &["0", "1", "3"]));
+        args.push(one_of(rng, "ingest_replace_range_one_in", &["0", "1", "3"]));
     }
     if disk {
         // Files may have only 4 KiB, and there may be more of them than a process can have open.
@@ -302,11 +306,8 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
     } else {
         args.push("--quiet=true".to_owned());
     }
-    args.extend([
-        one_of(rng, "use_put_entity_one_in", &["0", "0", "1", "5"]),
-        one_of(rng, "use_get_entity", &["0", "1"]),
-        one_of(rng, "use_multi_get_entity", &["0", "1"]),
-    ]);
+    args.extend(entities(rng));
+    args.extend(deletions(rng));
     let has_secondary = args.iter().any(|arg| arg == "--test_secondary=true");
     args.extend(faults(rng, has_secondary));
     // Percentages: mostly writes, or mostly reads.
@@ -382,6 +383,25 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         args.push("--block_align=true".to_owned());
     }
     args
+}
+
+/// The flags of rows with columns.
+fn entities(rng: &mut Rng) -> [String; 3] {
+    [
+        one_of(rng, "use_put_entity_one_in", &["0", "0", "1", "5"]),
+        one_of(rng, "use_get_entity", &["0", "1"]),
+        one_of(rng, "use_multi_get_entity", &["0", "1"]),
+    ]
+}
+
+/// The flags of the deletion of files.
+fn deletions(rng: &mut Rng) -> [String; 2] {
+    let rates = &["0", "0", "10000", "1048576", "104857600"];
+    let chunks = &["0", "1000", "1048576"];
+    [
+        one_of(rng, "sst_file_manager_bytes_per_sec", rates),
+        one_of(rng, "sst_file_manager_bytes_per_truncate", chunks),
+    ]
 }
 
 /// The flags of fault injection: mostly none, so that only a crash can lose something.

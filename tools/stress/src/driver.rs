@@ -39,20 +39,27 @@ pub fn drive(mut flags: Flags) -> Outcome {
     eprintln!("seed {}, database {}", flags.seed, path.display());
     let mut options = flags.options()?;
     options.db_paths = flags.db_paths(&path);
+    let mut below = options.fs.clone();
+    options.fs = flags.encrypted(below.clone());
     let failed = Arc::new(BackgroundErrors::default());
     options.listeners.push(failed.clone());
     if flags.destroy_db_initially {
-        Db::destroy(&options, &path)?;
+        let at_once = esker::Options {
+            sst_file_manager: None,
+            ..options.clone()
+        };
+        Db::destroy(&at_once, &path)?;
         wal_dirs::remove_all(&*options.fs, &path)?;
     }
     let expected = Arc::new(expected_state(&flags)?);
     if flags.sync_fault_injection {
-        options.fs = Arc::new(UnsyncedFs::new(options.fs));
+        below = Arc::new(UnsyncedFs::new(below));
     }
     if flags.kill_random_test > 0 {
         let (one_in, exclude) = (flags.kill_random_test, &flags.kill_exclude_prefixes);
-        options.fs = Arc::new(KillFs::process(options.fs, one_in, exclude, flags.seed));
+        below = Arc::new(KillFs::process(below, one_in, exclude, flags.seed));
     }
+    options.fs = flags.encrypted(below);
     let counted = Counted::new(&flags)?;
     let stress = Stress::new(flags, options, path, expected);
     let start = Instant::now();

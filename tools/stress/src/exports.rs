@@ -87,7 +87,7 @@ impl Worker<'_> {
         let options = &self.stress.options.column_family;
         let handle = db.create_column_family_with_import(options, &name, &importing, &[exported])?;
         let bounds = self.bounded(&seen.keys);
-        self.compare(db.iter_cf(&bounds, &handle), seen, "an imported family")?;
+        self.compare(db.iter_cf_opt(&handle, &bounds), seen, "an imported family")?;
         Ok(db.drop_column_family(&handle)?)
     }
 
@@ -112,7 +112,11 @@ impl Worker<'_> {
             return Err(Failure::Wrong("an imported family is gone".to_owned()));
         };
         let bounds = self.bounded(&seen.keys);
-        self.compare(db.iter_cf(&bounds, &handle), seen, "a family imported elsewhere")?;
+        self.compare(
+            db.iter_cf_opt(&handle, &bounds),
+            seen,
+            "a family imported elsewhere",
+        )?;
         drop(handle);
         db.close()?;
         drop(db);

@@ -101,8 +101,13 @@ fn compare(db: &Db, last: &Last) -> Outcome {
         let Some(family) = families.iter().find(|family| family.id() == *id) else {
             continue;
         };
-        let found = db.get_opt(&esker::ReadOptions::default(), family, key)?;
-        if found.as_ref() != value.as_ref() {
+        // A deleted key may have a row again that no number tells of: an ingested file has number 0 if
+        // compactions have dropped all rows of its keys.
+        let Some(value) = value else {
+            continue;
+        };
+        let found = db.get_cf(family, key)?;
+        if found.as_ref() != Some(value) {
             return Err(wrong(format!(
                 "{value:02x?} for key {key:02x?} of column family {id}, and a read finds {found:02x?}"
             )));

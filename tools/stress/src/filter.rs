@@ -88,7 +88,7 @@ impl CompactionFilter for OfFamily {
 
 #[cfg(test)]
 mod tests {
-    use esker::{BottommostLevelCompaction, CompactRangeOptions, Db, Options, WriteOptions};
+    use esker::{BottommostLevelCompaction, CompactRangeOptions, Db, Options};
 
     use super::*;
     use crate::expected_value::ExpectedValue;
@@ -128,13 +128,7 @@ mod tests {
         };
         let value = keys::value(0, written.write(), flags.value_size_mult as usize);
         let db = Db::open(&options, &path).unwrap();
-        db.put_opt(
-            &WriteOptions::default(),
-            &db.default_column_family(),
-            &keys::key(0),
-            &value,
-        )
-        .unwrap();
+        db.put(keys::key(0), &value).unwrap();
         db.close().unwrap();
 
         let stress = Stress::new(flags, options, path, Arc::new(open_expected(false)));
@@ -145,7 +139,9 @@ mod tests {
                 bottommost_level_compaction: BottommostLevelCompaction::Force,
                 ..CompactRangeOptions::default()
             };
-            open.db.compact_range(&family, &options, None, None).unwrap();
+            open.db
+                .compact_range_cf_opt(&family, None, None, &options)
+                .unwrap();
         };
         compact();
         assert_eq!(stress.recover(&open).unwrap().lost, 1);

@@ -4,14 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::{Error, Result};
+use encryption::{EncryptedFs, KeyRing};
 use esker::{
     AdmissionPolicy, BlockCache, Cache, CacheOptions, ChecksumType, CollectorContext, ColumnFamilyOptions,
     CompactOnDeletionCollectorFactory, CompactionStyle, CompressedSecondaryCacheOptions, DbPath, EntryRole,
     EntryType, FileChecksumGenFactory, FilterPolicy, MetadataCacheOptions, Options, PinningTier, RateLimiter,
-    RateLimiterMode, RateLimiterOptions, RowLimit, SeqNo, SstPartitionerFixedPrefixFactory, Statistics,
-    SystemClock, TablePropertiesCollector, TablePropertiesCollectorFactory, TieredCacheOptions,
-    WriteBufferManager,
+    RateLimiterMode, RateLimiterOptions, RowLimit, SeqNo, SstFileManager, SstFileManagerOptions,
+    SstPartitionerFixedPrefixFactory, Statistics, SystemClock, TablePropertiesCollector,
+    TablePropertiesCollectorFactory, TieredCacheOptions, WriteBufferManager,
 };
+use vfs::FileSystem;
 
 flags::flags! {
     /// The values of all flags.
@@ -101,6 +103,11 @@ flags::flags! {
     rate_limiter_bytes_per_sec: u64 = 0;
     /// Limits the reads of compactions instead of the writes.
     rate_limit_bg_reads: bool = false;
+    /// Bytes a second at which files are deleted; 0: at once, without an SST file manager.
+    sst_file_manager_bytes_per_sec: u64 = 0;
+    /// Bytes by which a file is truncated at a time when it is deleted at that rate; 0: files are deleted
+    /// whole.
+    sst_file_manager_bytes_per_truncate: u64 = 0;
     /// Limits the memory of memtables, by --db_write_buffer_size, and charges it to the block cache; writers
     /// wait for flushes.
     use_write_buffer_manager: bool = false;
@@ -116,6 +123,8 @@ flags::flags! {
     compact_files_one_in: u64 = 0;
     /// One in this number of operations is followed by the drop and recreation of a column family; 0: none.
     clear_column_family_one_in: u64 = 1_000_000;
+    /// Bytes of a row cache; 0: none.
+    row_cache_size: u64 = 0;
     /// A change feed with a durable cursor is read and compared whenever all keys are verified.
     test_feed: bool = false;
     /// One in this number of operations is followed by a sync of the WAL; 0: none.
@@ -204,6 +213,8 @@ flags::flags! {
     /// One in this number of ingestions goes behind all data, and is refused if there is no place for it; 0:
     /// none. Needs --allow_ingest_behind.
     ingest_behind_one_in: u64 = 0;
+    /// One in this number of ingestions replaces every row of its range of keys; 0: none. Esker's own flag.
+    ingest_replace_range_one_in: u64 = 0;
     /// One in this number of operations is followed by a write, merge or deletion of a row longer than the
     /// limit, which must be refused; the limit is lowered to the longest value. 0: none. Esker's own flag.
     large_row_one_in: u64 = 0;
@@ -229,6 +240,8 @@ flags::flags! {
     /// Names of changes, separated by commas, at which it does not: append, sync, rename and so on, or their
     /// prefixes.
     kill_exclude_prefixes: String = String::new();
+    /// The files are encrypted. Stays the same in all runs over a database. Esker's own flag.
+    encrypt: bool = false;
     /// Data that is not synced is lost with the process.
     sync_fault_injection: bool = false;
     /// One in this number of file reads fails while the threads work; 0: none.
@@ -240,13 +253,13 @@ flags::flags! {
     /// One in this number of other changes of files, including syncs, fails, or is done and reports a
     /// failure; 0: none.
     metadata_write_fault_one_in: u64 = 1000;
-    /// As read_fault_one_in, for the time in which the database is opened.
+    /// One in this number of file reads fails while the database is opened; 0: none.
     open_read_fault_one_in: u64 = 0;
-    /// As write_fault_one_in, for the time in which the database is opened.
+    /// One in this number of appends to files fails while the database is opened; 0: none.
     open_write_fault_one_in: u64 = 0;
-    /// As metadata_read_fault_one_in, for the time in which the database is opened.
+    /// One in this number of queries about files fails while the database is opened; 0: none.
     open_metadata_read_fault_one_in: u64 = 0;
-    /// As metadata_write_fault_one_in, for the time in which the database is opened.
+    /// One in this number of other changes of files fails while the database is opened; 0: none.
     open_metadata_write_fault_one_in: u64 = 0;
     /// Changes of WALs do not fail.
     exclude_wal_from_write_fault_injection: bool = false;
@@ -443,6 +456,14 @@ const STRESS_DEFAULTS: &[(&str, &str)] = &[
     ("periodic_compaction_seconds", "1000"),
 ];
 
+/// A cache of `capacity` bytes with the default settings.
+fn lru_cache(capacity: usize) -> Arc<BlockCache> {
+    Cache::lru(CacheOptions {
+        capacity,
+        ..CacheOptions::default()
+    })
+}
+
 /// The tier that has this number in RocksDB's db_stress.
 fn tier(flag: &str, number: u32) -> Result<PinningTier> {
     match number {
@@ -470,6 +491,14 @@ impl Flags {
         self.disable_wal || self.manual_wal_flush_one_in > 0
     }
 
+    /// The file system over `fs` that encrypts the database's files, or `fs` itself.
+    pub fn encrypted(&self, fs: Arc<dyn FileSystem>) -> Arc<dyn FileSystem> {
+        match self.encrypt {
+            true => Arc::new(EncryptedFs::new(fs, Arc::new(KeyRing::new("db_stress", [7; 32])))),
+            false => fs,
+        }
+    }
+
     /// The directories of tables of a database at `path`, as if the first were small and fast.
     pub fn db_paths(&self, path: &Path) -> Vec<DbPath> {
         let beside = (0..self.table_paths).map(|nth| {
@@ -481,7 +510,7 @@ impl Flags {
 
     /// True if the contents of snapshots may change.
     pub fn changes_snapshots(&self) -> bool {
-        self.enable_compaction_filter || self.ingest_behind_one_in > 0
+        self.enable_compaction_filter || self.ingest_behind_one_in > 0 || self.ingest_replace_range_one_in > 0
     }
 
     /// Refuses values that make no sense.
@@ -536,7 +565,7 @@ impl Flags {
         }
         if self.changes_snapshots() && self.loses_acknowledged() {
             return refuse(
-                "--enable_compaction_filter and --ingest_behind_one_in stay, and the rows they went by may be lost: no --disable_wal, no \
+                "--enable_compaction_filter, --ingest_behind_one_in and --ingest_replace_range_one_in stay, and the rows they went by may be lost: no --disable_wal, no \
                  --sync_fault_injection, no --manual_wal_flush_one_in",
             );
         }
@@ -548,7 +577,7 @@ impl Flags {
         ];
         if self.changes_snapshots() && (others.iter().any(|one_in| *one_in > 0) || self.test_secondary) {
             return refuse(
-                "--enable_compaction_filter and --ingest_behind_one_in change what is seen as of before: no --acquire_snapshot_one_in, no \
+                "--enable_compaction_filter, --ingest_behind_one_in and --ingest_replace_range_one_in change what is seen as of before: no --acquire_snapshot_one_in, no \
                  --checkpoint_one_in, no --backup_one_in, no --export_column_family_one_in, no --test_secondary",
             );
         }
@@ -589,6 +618,27 @@ impl Flags {
         Ok(Some(Arc::new(limiter)))
     }
 
+    fn row_limit(&self) -> RowLimit {
+        match self.large_row_one_in {
+            0 => RowLimit::MAX,
+            _ => {
+                RowLimit::at_most(crate::keys::longest_entity(self.value_size_mult as usize).max(OTHER_ROWS))
+            }
+        }
+    }
+
+    fn sst_file_manager(&self) -> Result<Option<Arc<SstFileManager>>> {
+        if self.sst_file_manager_bytes_per_sec == 0 {
+            return Ok(None);
+        }
+        let manager = SstFileManager::new(SstFileManagerOptions {
+            rate_bytes_per_sec: i64::try_from(self.sst_file_manager_bytes_per_sec).unwrap_or(i64::MAX),
+            bytes_max_delete_chunk: self.sst_file_manager_bytes_per_truncate,
+            ..SstFileManagerOptions::default()
+        })?;
+        Ok(Some(manager))
+    }
+
     /// The options that the command line asks for.
     pub fn options(&self) -> Result<Options> {
         let mut options = Options {
@@ -602,14 +652,11 @@ impl Flags {
                 .min(256),
             allow_mmap_reads: self.mmap_read,
             manual_wal_flush: self.manual_wal_flush_one_in > 0,
+            row_cache: (self.row_cache_size > 0).then(|| lru_cache(self.row_cache_size as usize)),
             statistics: self.statistics.then(Statistics::new),
             rate_limiter: self.rate_limiter()?,
-            row_limit: match self.large_row_one_in {
-                0 => RowLimit::MAX,
-                _ => RowLimit::at_most(
-                    crate::keys::longest_entity(self.value_size_mult as usize).max(OTHER_ROWS),
-                ),
-            },
+            sst_file_manager: self.sst_file_manager()?,
+            row_limit: self.row_limit(),
             ..Options::default()
         };
         for (name, value) in STRESS_DEFAULTS {
@@ -828,11 +875,14 @@ mod tests {
         "ascending_run",
         "no_slowdown_one_in",
         "low_pri_one_in",
+        "row_cache_size",
         "test_feed",
         "secondary_catch_up_one_in",
         "export_column_family_one_in",
         "ingest_behind_one_in",
+        "ingest_replace_range_one_in",
         "large_row_one_in",
+        "encrypt",
         "user_code_panic_one_in",
         "set_cache_capacity_one_in",
         "verify",

@@ -104,8 +104,8 @@ impl Worker<'_> {
             let opened = Db::open_read_only(&options, &stress.path)?;
             // A family that is flushed without the others would be ahead of them.
             match stress.options.atomic_flush {
-                true => db.flush_cf(&Default::default(), &db.column_families()),
-                false => db.flush(&Default::default()),
+                true => db.flush_cf(&db.column_families()),
+                false => db.flush(),
             }
             .or_else(|error| match error.kind() {
                 // A family was cleared meanwhile.
@@ -128,7 +128,7 @@ impl Worker<'_> {
             // Rows without WAL, and their families, become visible when they are flushed.
             let sees = self.stress.others_see_everything();
             let seen = sees.then(|| family_of(&db, handle, how)).transpose()?;
-            let iter = seen.map(|handle| db.iter_cf(&options, &handle));
+            let iter = seen.map(|handle| db.iter_cf_opt(&handle, &options));
             Ok((db, iter))
         };
         let (looked, seen) = self.see(family, keys, look)?;

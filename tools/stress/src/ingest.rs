@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use esker::{ColumnFamily, IngestExternalFileArg, IngestExternalFileOptions, SstFileWriter};
+use esker::{ColumnFamily, IngestExternalFileArg, IngestExternalFileOptions, RangeOpt, SstFileWriter};
 
 use crate::done::What;
 use crate::expected_value::ExpectedValue;
@@ -30,6 +30,10 @@ impl Worker<'_> {
         let (family, start) = (self.family(), self.key());
         let range = start..start.saturating_add(width).min(self.stress.expected.keys());
         let deletes = self.one_in(delete_one_in);
+        // A replacement removes every key of the range, also those that other threads may write.
+        let replaces = !deletes
+            && self.one_in(self.stress.flags.ingest_replace_range_one_in)
+            && !range.clone().any(|key| self.stress.is_single(key));
         let handle = self.open.families[family].read();
         let _locks = self.stress.lock_range(family, range.start, range.end);
         let mut pending: Vec<(u64, ExpectedValue)> = Vec::new();
@@ -71,7 +75,11 @@ impl Worker<'_> {
             Some(trace) => Some(trace.begin(db.latest_sequence_number(), &changes)?),
             None => None,
         };
-        let seqno = self.ingest_files(&handle, &files)?;
+        let replaced = replaces.then(|| RangeOpt {
+            start: Some(keys::key(range.start).to_vec()),
+            limit: Some(keys::key(range.end).to_vec()),
+        });
+        let seqno = self.ingest_files(&handle, &files, replaced)?;
         if let (Some(trace), Some(operation)) = (trace, operation) {
             trace.end(operation, seqno)?;
             self.stress.promised(None, seqno)?;
@@ -84,7 +92,10 @@ impl Worker<'_> {
             // its name.
             let _ = self.stress.options.fs.remove(&file);
         }
-        self.done.count(What::Ingest);
+        self.done.count(match replaces {
+            true => What::IngestReplace,
+            false => What::Ingest,
+        });
         Ok(())
     }
 
@@ -137,7 +148,13 @@ impl Worker<'_> {
         Ok(paths)
     }
 
-    fn ingest_files(&mut self, handle: &ColumnFamily, files: &[PathBuf]) -> Outcome<u64> {
+    /// Ingests `files`, in place of every row of `replaced`, if that is a range.
+    fn ingest_files(
+        &mut self,
+        handle: &ColumnFamily,
+        files: &[PathBuf],
+        replaced: Option<RangeOpt>,
+    ) -> Outcome<u64> {
         let (move_files, link_files) = [(true, false), (false, true), (false, false)][self.rng.usize(..3)];
         let options = IngestExternalFileOptions {
             move_files,
@@ -146,10 +163,18 @@ impl Worker<'_> {
             verify_checksums_readahead_size: if self.rng.bool() { 1 << 20 } else { 0 },
             write_global_seqno: self.rng.u32(..8) == 0,
             fill_cache: self.rng.u32(..4) == 0,
+            snapshot_consistency: replaced.is_none(),
             ..IngestExternalFileOptions::default()
         };
         let arg = |files: &[PathBuf]| IngestExternalFileArg::new(handle, files, options.clone());
         let db = &self.open.db;
+        if replaced.is_some() {
+            let arg = IngestExternalFileArg {
+                atomic_replace_range: replaced,
+                ..arg(files)
+            };
+            return Ok(db.ingest_external_files(&[arg])?);
+        }
         let phases = self.stress.flags.ingest_external_file_prepare_commit_one_in;
         if !self.one_in(phases) {
             return Ok(db.ingest_external_files(&[arg(files)])?);

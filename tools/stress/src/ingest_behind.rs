@@ -128,9 +128,9 @@ mod tests {
         let family = open.db.default_column_family();
         let write = WriteOptions::default();
         open.db
-            .put_opt(&write, &family, &keys::key(0), &stress.value(0, 1))
+            .put_cf_opt(&family, keys::key(0), stress.value(0, 1), &write)
             .unwrap();
-        open.db.delete_opt(&write, &family, &keys::key(0)).unwrap();
+        open.db.delete_cf_opt(&family, keys::key(0), &write).unwrap();
         expected.set(0, 0, deleted).unwrap();
         let mut worker = Worker::new(&stress, &open, 1);
         while worker.done.to_string().is_empty() {

@@ -104,7 +104,7 @@ impl Worker<'_> {
             options.max_skippable_internal_keys > 0 || options.read_tier == ReadTier::BlockCache;
         let gave_up = |error: &Error| may_give_up && error.kind() == ErrorKind::Incomplete;
         let ((mut iter, opened), seen) = self.see(family, keys.clone(), |handle| {
-            (self.open.db.iter_cf(&options, handle), handle.id())
+            (self.open.db.iter_cf_opt(handle, &options), handle.id())
         })?;
         self.done.count(What::Iterate);
         let mut rows = seen.rows();

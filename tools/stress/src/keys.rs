@@ -31,8 +31,8 @@ pub fn longest_value(size_mult: usize) -> usize {
     3 * size_mult.max(HEAD)
 }
 
-/// True for a key that is written only while it is absent, so that single deletions may delete it: that
-/// percentage of all keys.
+/// True for a key that is written only while it is absent, so that single deletions may delete it.
+/// `nooverwritepercent` percent of all keys are such keys.
 pub fn is_single(key: u64, nooverwritepercent: i32) -> bool {
     // These keys are scattered, and the same in every run.
     key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32

@@ -53,7 +53,7 @@ pub fn db_stress() -> ExitCode {
         ::flags::help::<flags::Flags>(),
         ::flags::engine::help()
     );
-    program(&about, |flags: flags::Flags| {
+    program("db_stress", &about, |flags: flags::Flags| {
         for note in &flags.rest.ignored {
             eprintln!("note: {note}");
         }
@@ -67,11 +67,18 @@ pub fn db_crashtest() -> ExitCode {
         "db_crashtest [flags]\n\nFlags:\n{}",
         ::flags::help::<crashtest::Flags>()
     );
-    program(&about, crashtest::run)
+    program("db_crashtest", &about, crashtest::run)
 }
 
-fn program<F: FlagSet>(help: &str, run: impl FnOnce(F) -> Result<(), String>) -> ExitCode {
+fn program<F: FlagSet>(name: &str, help: &str, run: impl FnOnce(F) -> Result<(), String>) -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
+    if args
+        .iter()
+        .any(|arg| matches!(arg.as_str(), "--version" | "-version"))
+    {
+        println!("{name} version {}", esker::ROCKSDB_VERSION);
+        return ExitCode::SUCCESS;
+    }
     let outcome = match ::flags::parse::<F>(&args) {
         Ok(Parsed::Run(flags)) => run(*flags),
         Ok(Parsed::Help) => {

@@ -189,10 +189,10 @@ impl<'a> Worker<'a> {
             } else if many {
                 let names: Vec<_> = names.collect();
                 options.snapshot = twice.then(|| db.snapshot());
-                let values = db.multi_get(&options, &handle, &names).into_iter();
+                let values = db.multi_get_cf_opt(&handle, &names, &options).into_iter();
                 let found = values.collect::<base::Result<Vec<_>>>()?;
                 for (at, name) in names.iter().enumerate().filter(|_| twice) {
-                    if db.get_opt(&options, &handle, name)? != found[at] {
+                    if db.get_cf_opt(&handle, name, &options)? != found[at] {
                         return Err(Failure::Wrong(format!(
                             "{}: a MultiGet finds {:02x?}, a Get at the same snapshot does not",
                             self.stress.name(family, keys[at]),
@@ -204,10 +204,10 @@ impl<'a> Worker<'a> {
             } else if self.stress.flags.use_get_entity && self.rng.bool() {
                 self.read_entities(&options, family, &handle, &keys)?
             } else if self.rng.bool() {
-                let values = names.map(|key| db.get_opt(&options, &handle, &key));
+                let values = names.map(|key| db.get_cf_opt(&handle, key, &options));
                 values.collect::<base::Result<_>>()?
             } else {
-                let values = names.map(|key| db.get_pinned(&options, &handle, &key));
+                let values = names.map(|key| db.get_pinned_cf_opt(&handle, key, &options));
                 let copied = values.map(|value| Ok(value?.map(|value| value.to_vec())));
                 copied.collect::<base::Result<_>>()?
             }
@@ -257,7 +257,7 @@ impl<'a> Worker<'a> {
             },
             false => self.bounded(&keys),
         };
-        let (mut iter, seen) = self.see(family, keys, |handle| self.open.db.iter_cf(&options, handle))?;
+        let (mut iter, seen) = self.see(family, keys, |handle| self.open.db.iter_cf_opt(handle, &options))?;
         self.done.count(What::Prefix);
         if !by_prefix {
             return self.compare(iter, &seen, "a scan of a prefix");
@@ -319,7 +319,7 @@ impl<'a> Worker<'a> {
             ..self.read_options()
         };
         for (key, &expected) in seen.keys.clone().zip(&seen.values) {
-            let found = self.open.db.get_opt(&options, &handle, &keys::key(key))?;
+            let found = self.open.db.get_cf_opt(&handle, keys::key(key), &options)?;
             self.stress
                 .check(seen.family, key, expected, found.as_deref(), "a snapshot")?;
         }
@@ -327,7 +327,7 @@ impl<'a> Worker<'a> {
             snapshot: Some(snapshot),
             ..self.bounded(&seen.keys)
         };
-        let iter = self.open.db.iter_cf(&options, &handle);
+        let iter = self.open.db.iter_cf_opt(&handle, &options);
         self.compare(iter, &seen, "a scan of a snapshot")
     }
 
@@ -351,7 +351,7 @@ impl<'a> Worker<'a> {
             force_atomic_flush: self.rng.bool(),
             ..FlushOptions::default()
         };
-        match self.open.db.flush_cf(&options, &handles) {
+        match self.open.db.flush_cf_opt(&handles, &options) {
             // The family was cleared meanwhile.
             Err(error) if error.kind() == esker::ErrorKind::ColumnFamilyDropped => return Ok(()),
             outcome => outcome?,
@@ -380,7 +380,7 @@ impl<'a> Worker<'a> {
         let Some(handle) = checkpoint.db.column_family(&handle) else {
             return Err(Failure::Wrong(format!("a checkpoint has no family {handle}")));
         };
-        let iter = checkpoint.db.iter_cf(&options, &handle);
+        let iter = checkpoint.db.iter_cf_opt(&handle, &options);
         self.compare(iter, &seen, "a scan of a checkpoint")?;
         drop(handle);
         self.stress.remove_checkpoint(checkpoint)

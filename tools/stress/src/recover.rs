@@ -2,7 +2,6 @@
 //! contains, if that is allowed.
 
 use base::SeqNo;
-use esker::ReadOptions;
 
 use crate::failure::{Failure, Outcome};
 use crate::keys;
@@ -68,9 +67,7 @@ impl Stress {
                     continue;
                 }
                 pending += 1;
-                let found = open
-                    .db
-                    .get_opt(&ReadOptions::default(), &handle, &keys::key(key))?;
+                let found = open.db.get_cf(&handle, keys::key(key))?;
                 // The deletion of an absent key counts as done: its entry may be in the files.
                 let outcomes = [expected.settle(), expected.roll_back()];
                 let came_true = outcomes.into_iter().find(|&outcome| {
@@ -91,7 +88,7 @@ impl Stress {
     fn found(&self, open: &Open) -> Outcome<Vec<Option<u32>>> {
         let mut found = Vec::new();
         for (family, handle) in open.families.iter().enumerate() {
-            let rows = verify::forwards(open.db.iter_cf(&ReadOptions::default(), &handle.read()))?;
+            let rows = verify::forwards(open.db.iter_cf(&handle.read()))?;
             let start = found.len();
             found.resize(start + self.expected.keys() as usize, None);
             for (key, value) in rows {

@@ -435,7 +435,7 @@ mod tests {
             upto: 1,
         }];
         assert!(all.restore(&rows).is_err());
-        // A gap is an error here, too.
+        // Rows that survive with a gap before them are an error in this case, too.
         assert!(all.restore(&found(&[(0, 0, 1), (1, 1, 1)])).is_err());
     }
 

@@ -165,7 +165,7 @@ impl Life {
             flags.ops_per_thread = flags.ops_per_thread.min(100);
         }
         let fs = KillFs::files(self.fs.clone(), keep, rng.u64(..), point);
-        options.fs = Arc::new(fs.clone());
+        options.fs = flags.encrypted(Arc::new(fs.clone()));
         options.db_paths = flags.db_paths(Path::new(DIR));
         let background = Arc::new(BackgroundErrors::default());
         options.listeners.push(background.clone());

@@ -257,6 +257,10 @@ impl Stress {
         Options {
             wal_dir: String::new(),
             db_paths: Vec::new(),
+            // The deletion of a copy would wait for the rate.
+            sst_file_manager: None,
+            // A copy may have no WAL.
+            track_and_verify_wals: false,
             ..self.options.clone()
         }
     }

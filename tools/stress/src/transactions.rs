@@ -1,7 +1,7 @@
 //! Writes by transactions: pessimistic ones, with and without two-phase commit, and optimistic ones.
 
 use base::{Error, ErrorKind};
-use esker::{FlushOptions, WriteBatch, WriteOptions};
+use esker::{WriteBatch, WriteOptions};
 use txn::{IsolationLevel, OptimisticTransactionOptions, Transaction, TransactionOptions};
 
 use crate::failure::Outcome;
@@ -66,7 +66,7 @@ impl Worker<'_> {
                     .filter_map(|family| family.try_read())
                     .collect();
                 let families: Vec<_> = families.iter().map(|family| (**family).clone()).collect();
-                let _ = self.open.db.flush_cf(&FlushOptions::default(), &families);
+                let _ = self.open.db.flush_cf(&families);
             }
         }
         if self.one_in(8) {

@@ -103,12 +103,12 @@ fn rows(db: &Db, family: &ColumnFamily, keys: Range<u64>, how: How) -> Result<Ve
         ..ReadOptions::default()
     };
     match how {
-        How::Forwards => forwards(db.iter_cf(&options, family)),
-        How::Backwards => backwards(db.iter_cf(&options, family)),
+        How::Forwards => forwards(db.iter_cf_opt(family, &options)),
+        How::Backwards => backwards(db.iter_cf_opt(family, &options)),
         How::Get => {
             let mut rows = Vec::new();
             for key in keys.map(keys::key) {
-                if let Some(value) = db.get_opt(&options, family, &key)? {
+                if let Some(value) = db.get_cf_opt(family, key, &options)? {
                     rows.push((key.to_vec(), value));
                 }
             }
@@ -118,7 +118,7 @@ fn rows(db: &Db, family: &ColumnFamily, keys: Range<u64>, how: How) -> Result<Ve
             let mut rows = Vec::new();
             for from in keys.clone().step_by(BATCH as usize) {
                 let batch: Vec<_> = (from..keys.end.min(from + BATCH)).map(keys::key).collect();
-                for (key, value) in batch.iter().zip(db.multi_get(&options, family, &batch)) {
+                for (key, value) in batch.iter().zip(db.multi_get_cf_opt(family, &batch, &options)) {
                     if let Some(value) = value? {
                         rows.push((key.to_vec(), value));
                     }

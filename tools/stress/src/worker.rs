@@ -285,7 +285,7 @@ impl<'a> Worker<'a> {
         match self
             .open
             .db
-            .compact_range(&handle, &options, Some(&begin), Some(&end))
+            .compact_range_cf_opt(&handle, Some(&begin), Some(&end), &options)
         {
             Err(error) if !is_called_off(&error) => Err(error.into()),
             _ => Ok(()),

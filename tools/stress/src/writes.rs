@@ -54,7 +54,7 @@ impl Worker<'_> {
             let found = self
                 .open
                 .db
-                .get_opt(&self.read_options(), &handle, &keys::key(key))?;
+                .get_cf_opt(&handle, keys::key(key), &self.read_options())?;
             self.stress
                 .check(family, key, expected, found.as_deref(), "a Get before a write")?;
         }
@@ -76,8 +76,8 @@ impl Worker<'_> {
             self.commit(
                 &change,
                 |db, options| match merges {
-                    true => db.merge(options, &handle, &name, &value),
-                    false => db.put_opt(options, &handle, &name, &value),
+                    true => db.merge_cf_opt(&handle, name, &value, options),
+                    false => db.put_cf_opt(&handle, name, &value, options),
                 },
                 |batch| match merges {
                     true => batch.merge_cf(&handle, &name, &value),
@@ -115,7 +115,7 @@ impl Worker<'_> {
         self.commit_batch(changes, batch)
     }
 
-    /// As [`commit`](Self::commit), with the batch made by the caller.
+    /// Commits as [`commit`](Self::commit) does, with the batch made by the caller.
     fn commit_batch(&mut self, changes: &[Change], batch: WriteBatch) -> Outcome<bool> {
         let trace = self.stress.expected.trace();
         if trace.is_none()
@@ -125,10 +125,10 @@ impl Worker<'_> {
         }
         let (db, options) = (&self.open.db, self.write_options());
         let Some(trace) = trace else {
-            return was_done(&options, db.write(&options, batch)).map(|done| done.is_some());
+            return was_done(&options, db.write_opt(batch, &options)).map(|done| done.is_some());
         };
         let operation = trace.begin(db.latest_sequence_number(), changes)?;
-        let Some(seqno) = was_done(&options, db.write_sequenced(&options, batch))? else {
+        let Some(seqno) = was_done(&options, db.write_sequenced(batch, &options))? else {
             trace.refused(operation)?;
             return Ok(false);
         };
@@ -220,16 +220,16 @@ impl Worker<'_> {
         let long_key = &large[..large.len() - TRAILER_LEN];
         let (db, options, name) = (&self.open.db, self.write_options(), keys::key(key));
         let written = match self.rng.u32(..6) {
-            0 => db.put_opt(&options, &handle, &name, &large),
-            1 => db.merge(&options, &handle, &name, &large),
-            2 => db.put_opt(&options, &handle, long_key, b"value"),
-            3 => db.delete_opt(&options, &handle, long_key),
-            4 => db.delete_range(&options, &handle, &[], long_key),
+            0 => db.put_cf_opt(&handle, name, &large, &options),
+            1 => db.merge_cf_opt(&handle, name, &large, &options),
+            2 => db.put_cf_opt(&handle, long_key, b"value", &options),
+            3 => db.delete_cf_opt(&handle, long_key, &options),
+            4 => db.delete_range_cf_opt(&handle, [], long_key, &options),
             _ => {
                 let mut batch = self.new_batch()?;
                 batch.delete_cf(&handle, &name);
                 batch.put_cf(&handle, &name, &large);
-                db.write(&options, batch)
+                db.write_opt(batch, &options)
             }
         };
         match written {
@@ -264,8 +264,8 @@ impl Worker<'_> {
                 value: done,
             }],
             |db, options| match single {
-                true => db.single_delete(options, &handle, &name),
-                false => db.delete_opt(options, &handle, &name),
+                true => db.single_delete_cf_opt(&handle, name, options),
+                false => db.delete_cf_opt(&handle, name, options),
             },
             |batch| match single {
                 true => batch.single_delete_cf(&handle, &name),
@@ -294,7 +294,7 @@ impl Worker<'_> {
                 start: keys.start,
                 end: keys.end,
             }],
-            |db, options| db.delete_range(options, &handle, &start, &end),
+            |db, options| db.delete_range_cf_opt(&handle, start, end, options),
             |batch| batch.delete_range_cf(&handle, &start, &end),
         )?;
         if !deleted {

@@ -14,8 +14,8 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "an open passes over rows in WALs of another directory",
         file: "crates/engine/src/lifecycle/recover.rs",
-        right: "        self.check_unread_wals()?;\n        let wals = self.wals_to_replay()?;\n",
-        wrong: "        let wals = self.wals_to_replay()?;\n",
+        right: "        self.check_unread_wals()?;\n        Ok(there.to_vec())\n",
+        wrong: "        Ok(there.to_vec())\n",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal_dirs"]),
     },
     Canary {
@@ -77,7 +77,7 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "what the lost end of a MANIFEST named is deleted",
         file: "crates/engine/src/lifecycle/recover.rs",
-        right: "        self.set_orphans_aside(manifest.torn(), &replayed)?;\n",
+        right: "        self.set_orphans_aside(manifest, &replayed)?;\n",
         wrong: "",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "torn_manifest"]),
     },

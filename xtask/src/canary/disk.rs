@@ -3,7 +3,60 @@
 use super::Canary;
 use super::Catcher::Tests;
 
+const BEST_EFFORTS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "best_efforts::"];
+
+const RECORDED_WALS: &[&str] = &["-p", "esker", "--test", "it", "wals_in_manifest::"];
+
 pub(super) const CANARIES: &[Canary] = &[
+    Canary {
+        name: "a WAL is deleted while the MANIFEST names it",
+        file: "crates/engine/src/state/recorded_wals.rs",
+        right: "        (oldest < needed).then(|| VersionEdit {",
+        wrong: "        (oldest > needed).then(|| VersionEdit {",
+        caught_by: Tests(RECORDED_WALS),
+    },
+    Canary {
+        name: "a recorded WAL may be shorter",
+        file: "crates/engine/src/lifecycle/tracked_wals.rs",
+        right: "if actual < size {",
+        wrong: "if actual > size {",
+        caught_by: Tests(RECORDED_WALS),
+    },
+    Canary {
+        name: "a new MANIFEST forgets the WALs",
+        file: "crates/manifest/src/snapshot.rs",
+        right: "if !state.wals.is_empty() {",
+        wrong: "if state.wals.len() > 64 {",
+        caught_by: Tests(RECORDED_WALS),
+    },
+    Canary {
+        name: "best-efforts recovery takes a state that lacks tables below L0",
+        file: "crates/manifest/src/point_in_time.rs",
+        right: "if self.tables.values().any(|&level| level > 0) {",
+        wrong: "if self.tables.values().any(|&level| level > 64) {",
+        caught_by: Tests(BEST_EFFORTS),
+    },
+    Canary {
+        name: "best-efforts recovery takes a part of an atomic flush",
+        file: "crates/manifest/src/point_in_time.rs",
+        right: "            self.missing.entry(edit.column_family).or_default().in_group = true;\n",
+        wrong: "",
+        caught_by: Tests(BEST_EFFORTS),
+    },
+    Canary {
+        name: "best-efforts recovery replays WALs after rows that are lost",
+        file: "crates/engine/src/lifecycle/best_efforts.rs",
+        right: "tail.gives_up_newer(!whole || !newest);",
+        wrong: "tail.gives_up_newer(!whole && !newest);",
+        caught_by: Tests(BEST_EFFORTS),
+    },
+    Canary {
+        name: "a table that refers to a missing blob file is used",
+        file: "crates/manifest/src/point_in_time.rs",
+        right: "later.any(|(_, before)| !before.contains(&file.number))",
+        wrong: "later.any(|(_, before)| before.contains(&file.number))",
+        caught_by: Tests(BEST_EFFORTS),
+    },
     Canary {
         name: "a WAL that was flushed stays open until the next sync",
         file: "crates/engine/src/write/wals.rs",
@@ -17,6 +70,27 @@ pub(super) const CANARIES: &[Canary] = &[
         right: "recorded.min_log_number_to_keep = recorded.min_log_number_to_keep.max(needed);",
         wrong: "recorded.min_log_number_to_keep = recorded.min_log_number_to_keep.max(needed.min(0));",
         caught_by: Tests(&["-p", "esker-dbtest", "open_files::no_wal_of_dropped"]),
+    },
+    Canary {
+        name: "the tables of a flush that are synced together are not",
+        file: "crates/engine/src/jobs/memtable_tables.rs",
+        right: "            unsynced.iter().try_for_each(Unsynced::sync)?;\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-dbtest", "streams::tables_of_streams_are_durable"]),
+    },
+    Canary {
+        name: "slow flushes of many small tables do not raise the size of a stream's table",
+        file: "crates/engine/src/jobs/memtable_tables.rs",
+        right: "placed.len() * usize::from(on_disk),",
+        wrong: "placed.len().min(0) * usize::from(on_disk),",
+        caught_by: Tests(&["-p", "esker-dbtest", "streams_on_disk::small_tables_that_take"]),
+    },
+    Canary {
+        name: "compactions end files of any size where streams continue",
+        file: "crates/compact/src/split.rs",
+        right: "self.min_at_border = self.min_at_border.max(bytes);",
+        wrong: "self.min_at_border = self.min_at_border.max(bytes.min(0));",
+        caught_by: Tests(&["-p", "esker-compact", "files_end_at_borders"]),
     },
     Canary {
         name: "a log keeps a part of an append that had no room",

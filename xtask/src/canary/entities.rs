@@ -90,8 +90,8 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a version that was overwritten at its timestamp is shown",
         file: "crates/engine/src/read/versions_iterator.rs",
-        right: "self.versions.last().is_none_or(|last| last.timestamp != timestamp)",
-        wrong: "self.versions.last().is_none_or(|last| last.timestamp.len() == timestamp.len())",
+        right: "let begins = is_in_range && !overwritten();",
+        wrong: "let begins = is_in_range;",
         caught_by: Tests(VERSIONS),
     },
 ];

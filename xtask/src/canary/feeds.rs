@@ -88,8 +88,22 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a clipped family keeps its last row",
         file: "crates/engine/src/db/clip.rs",
-        right: "            self.delete_opt(&writes, family, &last)?;\n",
+        right: "            self.delete_cf_opt(family, &last, &writes)?;\n",
         wrong: "",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "delete_files::"]),
+    },
+    Canary {
+        name: "a value that another writer replaces meanwhile is recorded",
+        file: "crates/engine/src/write/recorded.rs",
+        right: "            unchanged.extend_from_slice(keys);\n",
+        wrong: "            unchanged = keys.to_vec();\n",
+        caught_by: Tests(FEEDS),
+    },
+    Canary {
+        name: "a row of a batch does not replace what the row before it left",
+        file: "crates/engine/src/write/recorded.rs",
+        right: "            so_far.add_row(id, kind, key, value);\n",
+        wrong: "            let _ = value;\n",
+        caught_by: Tests(FEEDS),
     },
 ];

@@ -12,6 +12,13 @@ const ATOMIC_FLUSH: &[&str] = &["-p", "esker-dbtest", "--test", "it", "atomic_fl
 
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
+        name: "no compaction is handed over to the threads of bottom priority",
+        file: "crates/engine/src/jobs/compaction.rs",
+        right: "plan.output_level == last;",
+        wrong: "plan.output_level > last;",
+        caught_by: Tests(&["-p", "esker-dbtest", "thread_pool::compactions_into_the_last"]),
+    },
+    Canary {
         name: "with atomic_flush each family is flushed by a job of its own",
         file: "crates/engine/src/state/db_state.rs",
         right: "return due.then(|| unflushed.map(|(&id, _)| id).collect());",
@@ -84,8 +91,8 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a pool that is made smaller keeps its threads",
         file: "crates/engine/src/options/thread_pool.rs",
-        right: "            if line.threads > line.most {\n",
-        wrong: "            if line.threads > line.most + 40 {\n",
+        right: "            if line.threads > line.limit() {\n",
+        wrong: "            if line.threads > line.limit() + 40 {\n",
         caught_by: Tests(THREAD_POOL),
     },
 ];

@@ -9,7 +9,7 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "LOG names the release of the options alone, and not that of the OPTIONS file",
         file: "crates/engine/src/lifecycle/open.rs",
-        right: "options.release(stored.map(|(_, file)| file))",
+        right: "options.release(found.as_ref().ok().and_then(Option::as_ref).map(|(_, file)| file))",
         wrong: "options.release(None)",
         caught_by: Tests(LINES),
     },
@@ -64,7 +64,7 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a database closes without the end of its trace of queries",
         file: "crates/engine/src/lifecycle/close.rs",
-        right: "        drop(catch(|| self.query_trace.end()));\n",
+        right: "        drop(catch(|| self.traces.query.end()));\n",
         wrong: "",
         caught_by: Tests(&["-p", "esker", "--test", "it", "query_trace"]),
     },

@@ -5,6 +5,13 @@ use super::Catcher::Tests;
 
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
+        name: "the range of an integer option is compared as a float",
+        file: "crates/engine/src/options/number.rs",
+        right: "        self.nearest(number) == number\n",
+        wrong: "        let float = |number: OptionNumber| number.to_string().parse::<f64>();\n        float(self.nearest(number)) == float(number)\n",
+        caught_by: Tests(&["-p", "esker", "--lib", "options::number::"]),
+    },
+    Canary {
         name: "a flush does not wait for its listeners",
         file: "crates/engine/src/jobs/maintain.rs",
         right: "if options.listener_wait {",

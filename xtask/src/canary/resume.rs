@@ -6,7 +6,7 @@ use super::Catcher::Tests;
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a WAL that had no room to begin leaves the database read-only",
-        file: "crates/engine/src/state/db_state.rs",
+        file: "crates/engine/src/state/failures.rs",
         right: "FLUSH | COMPACTION | SWITCH_WAL | WRITE_MANIFEST",
         wrong: "FLUSH | COMPACTION | WRITE_MANIFEST",
         caught_by: Tests(&["-p", "esker-dbtest", "resume::each_step"]),
@@ -35,8 +35,8 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "nothing asks for free space before it tries again",
         file: "crates/engine/src/jobs/error_handler.rs",
-        right: "if error.kind() == ErrorKind::NoSpace && !self.has_room() {",
-        wrong: "if error.kind() == ErrorKind::NoSpace && !self.has_room() && false {",
+        right: "if lacks_room(&error) && !self.has_room(&error) {",
+        wrong: "if lacks_room(&error) && !self.has_room(&error) && false {",
         caught_by: Tests(&["-p", "esker-dbtest", "auto_resume::a_disk_with_room"]),
     },
     Canary {
@@ -83,9 +83,37 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a write waits for a compaction that does not come",
-        file: "crates/engine/src/state/error_state.rs",
+        file: "crates/engine/src/state/failures.rs",
         right: "            Some(error) if self.recovery.automatic == Automatic::Never && self.running_compactions == 0 => {\n",
         wrong: "            Some(error) if self.closing && self.running_compactions == 0 => {\n",
         caught_by: Tests(&["-p", "esker-dbtest", "auto_resume::writes_wait"]),
+    },
+    Canary {
+        name: "an open without a database is an error of the arguments",
+        file: "crates/engine/src/lifecycle/open.rs",
+        right: "ErrorKind::NoDatabase,",
+        wrong: "ErrorKind::InvalidArgument,",
+        caught_by: Tests(&["-p", "esker", "--test", "it", "errors"]),
+    },
+    Canary {
+        name: "a refused write does not have the failure as its source",
+        file: "crates/base/src/error.rs",
+        right: "        error.0.source = Some(Arc::new(self.clone()));\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-base", "--lib", "error"]),
+    },
+    Canary {
+        name: "a directory in the place of the database is not taken as one",
+        file: "tools/esker/src/first_argument.rs",
+        right: "    if !Path::new(dir).is_dir() {",
+        wrong: "    if Path::new(dir).is_dir() {",
+        caught_by: Tests(&["-p", "esker-cli", "first_argument"]),
+    },
+    Canary {
+        name: "options from a map are not compared with their ranges",
+        file: "crates/engine/src/options/table.rs",
+        right: "        row.check(self)\n",
+        wrong: "        Ok(())\n",
+        caught_by: Tests(&["-p", "esker", "--lib", "--features", "serde", "serialized"]),
     },
 ];

@@ -10,6 +10,13 @@ const REAL: &[&str] = &["-p", "esker", "--test", "it", "row_limit::"];
 
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
+        name: "the versions of keys include those of the end of the range",
+        file: "crates/engine/src/read/key_versions.rs",
+        right: "                    .is_ge()\n",
+        wrong: "                    .is_gt()\n",
+        caught_by: Tests(&["-p", "esker", "--lib", "key_versions::"]),
+    },
+    Canary {
         name: "a write of one row takes any length",
         file: "crates/engine/src/write/pipeline.rs",
         right: "        _ => limit.check(key, value)?,\n",

@@ -146,9 +146,16 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a range that ingested files replace is not written by that",
+        file: "crates/engine/src/ingest/latch.rs",
+        right: "            return Some((self.family.clone(), range.to_key_range()));\n",
+        wrong: "            return Some((self.family.clone(), range.to_key_range())).filter(|_| false);\n",
+        caught_by: Tests(&["-p", "esker-txn", "removals::"]),
+    },
+    Canary {
+        name: "a transaction that reads beside an ingestion misses its files",
         file: "crates/engine/src/ingest/commit.rs",
-        right: "            let range = own.replace.as_ref()?.to_key_range();\n",
-        wrong: "            let range = own.replace.as_ref().filter(|_| false)?.to_key_range();\n",
+        right: "let noted = (replaced || !is_newest).then_some(newest);",
+        wrong: "let noted = replaced.then_some(newest);",
         caught_by: Tests(&["-p", "esker-txn", "removals::"]),
     },
     Canary {

@@ -35,6 +35,13 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(TESTS),
     },
     Canary {
+        name: "a pinned value keeps its suffix",
+        file: "crates/engine/src/ttl/rules.rs",
+        right: "then(|| value.first(len))",
+        wrong: "then(|| value.first(len + 1))",
+        caught_by: Tests(&["-p", "esker-rocksdb", "--test", "it", "time_to_live::"]),
+    },
+    Canary {
         name: "a database with a time to live does not say so in its OPTIONS file",
         file: "crates/engine/src/jobs/options_file.rs",
         right: "let components: Vec<(&str, String)> = components.into_iter().chain(filter).collect();",

@@ -48,9 +48,9 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "the time up to which garbage counts no more is not on the disk",
-        file: "crates/mvcc/src/store.rs",
-        right: "for time in [threshold, writing.collected, writing.distrusted] {",
-        wrong: "for time in [threshold, Timestamp::ZERO, writing.distrusted] {",
+        file: "crates/mvcc/src/record.rs",
+        right: "for time in [self.threshold, self.collected, self.distrusted] {",
+        wrong: "for time in [self.threshold, Timestamp::ZERO, self.distrusted] {",
         caught_by: Tests(&["-p", "esker-mvcc"]),
     },
     Canary {
@@ -140,8 +140,8 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a store's record forgets that there are range tombstones",
         file: "crates/mvcc/src/store.rs",
-        right: "&total, ranges.is_some());",
-        wrong: "&total, false);",
+        right: "let (changes_ranges, has_ranges) = (self.batch.changed_rows() > 0, ranges.is_some());",
+        wrong: "let (changes_ranges, has_ranges) = (self.batch.changed_rows() > 0, false);",
         caught_by: Tests(&["-p", "esker-mvcc"]),
     },
     Canary {
@@ -297,5 +297,26 @@ pub(super) const CANARIES: &[Canary] = &[
         right: "        result.rows.truncate(whole);\n",
         wrong: "",
         caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),
+    },
+    Canary {
+        name: "a writer of keys does not latch them",
+        file: "crates/mvcc/src/writers.rs",
+        right: "                .map(|place| self.latches[place].0.lock())\n",
+        wrong: "                .filter_map(|place| self.latches[place].0.try_lock())\n                .take(0)\n",
+        caught_by: Tests(&["-p", "esker-mvcc", "--lib", "writers::"]),
+    },
+    Canary {
+        name: "a group of writers counts the rows of its first one",
+        file: "crates/mvcc/src/writers.rs",
+        right: "        self.stats += other.stats;\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-mvcc", "--lib", "writers::"]),
+    },
+    Canary {
+        name: "a writer of keys tells no watch of them",
+        file: "crates/mvcc/src/writers.rs",
+        right: "            all.add(touched);\n",
+        wrong: "            drop(touched);\n",
+        caught_by: Tests(&["-p", "esker-mvcc", "--lib", "writers::"]),
     },
 ];

@@ -11,7 +11,9 @@ const HEAD: &str = "\
 static library. This page is written by `cargo xtask gen` from the tables of that crate.
 
 * **works**: does what RocksDB's does. A field of an options object is passed to the engine when a database is opened.
-* **kept**: a field that is stored and can be read back, and has no effect in the engine.
+* **kept**: a field that is stored and can be read back, and has no effect in the engine. `rocksdb_set_options` takes the names of those
+  that RocksDB changes in an open database, and checks their values. A transaction keeps its timestamps: it refuses families with timestamps, and no
+  others use them.
 * **not implemented**: returns `Not implemented: NAME` through `errptr`; without an `errptr` it writes a line to standard error and
   returns zero.
 
@@ -22,6 +24,17 @@ With `ESKER_CHECKED_HANDLES=1` in its environment the library reports on standar
 the library did not create, and leaves it alone. Objects that `rocksdb_free` releases are not checked: a transaction's snapshot, the batch of a
 transaction, arrays. A compaction service is called, and if it ends a job with success the compaction runs here all the same: outputs of other
 processes are not installed.
+
+[lab/c_interface.md](lab/c_interface.md) has the cost of single calls, beside those of the Rust interface and of RocksDB's library.
+
+A length that no buffer can have, of 2^63 bytes and more, is refused before a byte is read: `Invalid argument: no buffer has a length of N`. A batch
+that got one is not written, an iterator that got one is invalid, and both have that error. A callback that returns such a length is reported on standard
+error, and its row stays as it was.
+
+A database belongs to the process that opened it. In a child of `fork`, functions that take the database or a transaction fail with `IO error: the database
+was opened before a fork`, and closing it there touches neither its files nor its lock; its iterators may only be destroyed there. A child must
+not open a database while its parent had one open at the `fork`: the background threads and their queues stayed in the parent, as with RocksDB, and the
+child may wait for them without end. Fork before the first open, or `exec`. Two copies of the library in one process, or the library beside RocksDB, are kept apart by the lock of the directory.
 
 ";
 

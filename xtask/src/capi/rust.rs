@@ -112,16 +112,40 @@ pub fn fields(tables: &Tables) -> String {
             ));
             for (field, _, row) in rows.iter().filter(|row| row.1 == table) {
                 out.push_str(&format!(
-                    "        apply(options, {row:?}, self.{} as f64, &self.{}.to_string())?;\n",
-                    field.name, field.name
+                    "        apply(options, {row:?}, self.{})?;\n",
+                    field.name
                 ));
             }
             out.push_str("        Ok(())\n    }\n");
+        }
+        if object == "options" {
+            out.push_str(&kept_rows(&fields));
         }
         out.push_str("}\n");
     }
     out
 }
+
+/// The method that returns the kept fields that are set.
+fn kept_rows(fields: &[&Field]) -> String {
+    let mut out = String::from(
+        "\n    /// Returns the names and values of the kept fields that are not at their defaults.\n    \
+         pub fn kept(&self) -> Vec<(&'static str, String)> {\n        let default = Self::default();\n        \
+         let mut kept = Vec::new();\n",
+    );
+    for field in fields.iter().filter(|field| field.engine == "kept") {
+        let name = &field.name;
+        let form = if field.kind == "f64" { "{:.6}" } else { "{}" };
+        out.push_str(&format!(
+            "        if self.{name} != default.{name} {{ kept.push(({name:?}, format!(\"{form}\", self.{name}))); }}\n"
+        ));
+    }
+    out.push_str("        kept\n    }\n");
+    out
+}
+
+/// Objects with a translation that is made once, until a field changes.
+const TRANSLATED: &[&str] = &["readoptions"];
 
 /// Returns the types that have only fields, with their constructors, destructors, setters and getters.
 pub fn objects(tables: &Tables) -> String {
@@ -174,8 +198,12 @@ pub fn objects(tables: &Tables) -> String {
             } else {
                 "value"
             };
+            let changed = match TRANSLATED.contains(&object.as_str()) && field.engine != "kept" {
+                true => "(*object).changed(); ",
+                false => "",
+            };
             out.push_str(&format!(
-                "\napi!(fn {setter}(object: *mut rocksdb_{object}_t, value: {}) {{ (*object).fields.{name} = {value}; }});\n",
+                "\napi!(fn {setter}(object: *mut rocksdb_{object}_t, value: {}) {{ {changed}(*object).fields.{name} = {value}; }});\n",
                 rust_type(field)
             ));
         }
@@ -213,15 +241,16 @@ pub fn objects(tables: &Tables) -> String {
 
 /// Returns the functions that are not implemented.
 pub fn stubs(tables: &Tables) -> String {
-    let mut out = format!("//! Functions that are not implemented: each reports that.\n\n{NOTE}\n");
-    out.push_str("use std::ffi::{c_char, c_int, c_void};\n\nuse crate::ffi::*;\n");
     let origins = tables.origins();
-    for function in &tables.functions {
-        if origins.get(function.name.as_str()) == Some(&Origin::Stub) {
-            out.push_str(&stub(function));
-        }
-    }
-    out
+    let is_stub = |function: &&Function| origins.get(function.name.as_str()) == Some(&Origin::Stub);
+    let stubs: String = tables.functions.iter().filter(is_stub).map(stub).collect();
+    let mut types = ["c_char", "c_int", "c_void"].to_vec();
+    types.retain(|name| stubs.contains(name));
+    let imports = types.join(", ");
+    format!(
+        "//! Functions that are not implemented: each reports that.\n\n{NOTE}\nuse std::ffi::{{{imports}}};\n\n\
+         use crate::ffi::*;\n{stubs}"
+    )
 }
 
 fn stub(function: &Function) -> String {

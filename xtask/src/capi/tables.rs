@@ -84,7 +84,7 @@ pub enum Origin {
 const KEEPING: &[&str] = &[
     "compaction_service_options.rs",
     "kept_options.rs",
-    "sst_file_manager.rs",
+    "transaction_timestamps.rs",
 ];
 
 impl Tables {

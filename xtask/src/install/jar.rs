@@ -8,7 +8,7 @@ use crate::judge::jvm;
 use crate::shell::{self, Outcome};
 
 /// The name of the library that rocksdbjni's loader looks for on the class path.
-const RESOURCE: &str = if cfg!(target_arch = "aarch64") {
+pub(super) const RESOURCE: &str = if cfg!(target_arch = "aarch64") {
     "librocksdbjni-linux-aarch64.so"
 } else {
     "librocksdbjni-linux64.so"
@@ -17,12 +17,12 @@ const RESOURCE: &str = if cfg!(target_arch = "aarch64") {
 /// The date of every file in a jar, so that equal contents result in equal jars.
 const DATE: &str = "2026-01-01T00:00:00Z";
 
-/// Builds the jars into `target/dist`, for `dist jvm`.
+/// Builds the jars, for `dist jvm`.
 pub fn dist(args: &[&str]) -> Outcome {
-    let dist = shell::root().join("target/dist");
+    let dist = crate::dist_place::place();
     let library = jvm::built(args)?;
-    println!("{}", natives(&library, &dist)?.display());
-    println!("{}", classes(&dist)?.display());
+    natives(&library, &dist)?;
+    classes(&dist)?;
     Ok(())
 }
 
@@ -32,12 +32,7 @@ pub fn natives(library: &Path, dist: &Path) -> Result<PathBuf, String> {
     let dir = dist.join("jar-natives");
     let _ = fs::remove_dir_all(&dir);
     licences(&dir.join("META-INF"))?;
-    shell::output(
-        shell::command("objcopy")
-            .arg("--strip-debug")
-            .arg(library)
-            .arg(dir.join(RESOURCE)),
-    )?;
+    resource(library, &dir)?;
     jar(
         &dir,
         &dist.join(format!(
@@ -45,6 +40,13 @@ pub fn natives(library: &Path, dist: &Path) -> Result<PathBuf, String> {
             env!("CARGO_PKG_VERSION")
         )),
     )
+}
+
+/// Puts a library without its debug information into a directory, under the name that the loader looks for.
+pub(super) fn resource(library: &Path, dir: &Path) -> Outcome {
+    let mut strip = shell::command("objcopy");
+    strip.arg("--strip-debug").arg(library).arg(dir.join(RESOURCE));
+    shell::output(&mut strip).map(drop)
 }
 
 /// Compiles the package `dev.esker` for Java 8 and creates its jar.
@@ -67,7 +69,7 @@ fn classes(dist: &Path) -> Result<PathBuf, String> {
 }
 
 /// Copies the licences and the notice to the directory `META-INF`.
-fn licences(dir: &Path) -> Outcome {
+pub(super) fn licences(dir: &Path) -> Outcome {
     fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
         let from = shell::root().join(licence);
@@ -78,7 +80,7 @@ fn licences(dir: &Path) -> Outcome {
 }
 
 /// Creates a jar of all files of a directory.
-fn jar(dir: &Path, to: &Path) -> Result<PathBuf, String> {
+pub(super) fn jar(dir: &Path, to: &Path) -> Result<PathBuf, String> {
     shell::output(
         shell::command("jar")
             .arg("--create")

@@ -40,7 +40,7 @@ pub fn put(layout: &Layout, generation: &str, args: &[&str]) -> Outcome {
     let lib = layout.dir(layout.lib);
     fs::create_dir_all(&lib).map_err(|error| format!("{}: {error}", lib.display()))?;
     shared(layout, &library, generation)?;
-    let scratch = shell::root().join("target/dist/scratch");
+    let scratch = crate::dist_place::place().join("scratch");
     library::relink(&library.archive, &lib.join("librocksdb.a"), &scratch)?;
 
     let version = full(generation);

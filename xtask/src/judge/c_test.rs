@@ -11,25 +11,32 @@ use crate::shell;
 
 /// Runs the test of 11.8.1.
 pub fn newest(words: &[&str]) -> Result<Count, Fault> {
-    run("0.19.0+11.8.1", "11.8", words)
+    run("0.19.0+11.8.1", "11.8", false, words)
+}
+
+/// Runs the test of 11.8.1 with the address and leak sanitizers, which watch the library's memory too: a
+/// block that is freed twice, used after it is freed or left behind fails a phase.
+pub fn sanitized(words: &[&str]) -> Result<Count, Fault> {
+    run("0.19.0+11.8.1", "11.8", true, words)
 }
 
 /// Runs the test of 10.4.2, whose library is of generation 10.4.
 pub fn of_10_4(words: &[&str]) -> Result<Count, Fault> {
-    run("0.17.3+10.4.2", "10.4", words)
+    run("0.17.3+10.4.2", "10.4", false, words)
 }
 
 /// Runs the phases in order until one fails. With `--each` it continues after a failed phase, so that the
 /// count is the number of phases that pass on their own.
-fn run(package: &str, generation: &str, words: &[&str]) -> Result<Count, Fault> {
+fn run(package: &str, generation: &str, sanitize: bool, words: &[&str]) -> Result<Count, Fault> {
     let each = words == ["--each"];
     if !each && !words.is_empty() {
         return Err(super::not_understood(words));
     }
     let package = fetch("librocksdb-sys", package)?;
-    let scratch = shell::root()
-        .join(super::SCRATCH)
-        .join(format!("c_test-{generation}"));
+    let scratch = shell::root().join(super::SCRATCH).join(format!(
+        "c_test-{generation}{}",
+        if sanitize { "-sanitized" } else { "" }
+    ));
     // An earlier run may have left files.
     let _ = fs::remove_dir_all(&scratch);
     let place = scratch.join("databases");
@@ -47,7 +54,9 @@ fn run(package: &str, generation: &str, words: &[&str]) -> Result<Count, Fault> 
     let program = scratch.join("c_test");
     shell::run(
         shell::command("cc")
-            .args(["-std=gnu11", "-g", "-O0", "-w", "-o"])
+            .args(["-std=gnu11", "-g", "-O0", "-w"])
+            .args(sanitize.then_some("-fsanitize=address"))
+            .arg("-o")
             .arg(&program)
             .arg(format!("-I{}", package.join("rocksdb").display()))
             .arg(format!("-I{}", package.join("rocksdb/include").display()))
@@ -58,6 +67,7 @@ fn run(package: &str, generation: &str, words: &[&str]) -> Result<Count, Fault> 
     let output = shell::command(&program)
         .env("TEST_TMPDIR", &place)
         .env("LD_LIBRARY_PATH", &library.load)
+        .env("ASAN_OPTIONS", "detect_leaks=1")
         .output()
         .map_err(|error| format!("{}: {error}", program.display()))?;
     let said = String::from_utf8_lossy(&output.stderr);

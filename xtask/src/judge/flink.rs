@@ -1,36 +1,44 @@
 //! Flink: a job with every kind of state is cancelled in the middle, and restored with another parallelism:
-//! over RocksDB, over Esker, and over each with the other's state.
+//! over RocksDB, over Esker, and over each with the other's state; and the JVM is killed in the middle.
 
 use std::path::Path;
 
 use super::{Count, Fault, jvm};
 use crate::shell;
 
-/// Runs all four combinations.
+/// The comparisons, by name.
+const NAMES: &[&str] = &["ours", "to-ours", "to-stock", "killed"];
+
+/// Runs the named comparisons, or all of them.
 pub fn run(words: &[&str]) -> Result<Count, Fault> {
-    super::no_words(words)?;
+    let chosen = jvm::chosen(NAMES, words)?;
     let library = jvm::library()?;
     let project = jvm::project("flink")?;
+    let ours = Some(library.as_path());
     let run = |name: &str, begin: Option<&Path>, end: Option<&Path>| {
         let dir = jvm::empty(&format!("jvm-flink-{name}"))?;
-        shell::run(jvm::java(&project, begin).args(["Judge", "begin"]).arg(&dir))?;
-        shell::output(jvm::java(&project, end).args(["Judge", "end"]).arg(&dir))
+        match name {
+            "killed" => jvm::killed(jvm::java(&project, begin).args(["Judge", "kill"]).arg(&dir))?,
+            _ => shell::run(jvm::java(&project, begin).args(["Judge", "begin"]).arg(&dir))?,
+        }
+        Ok::<String, Fault>(shell::output(
+            jvm::java(&project, end).args(["Judge", "end"]).arg(&dir),
+        )?)
     };
-    let ours = Some(library.as_path());
     let stock = run("stock", None, None)?;
     let mut count = Count::default();
-    jvm::compare(&mut count, "flink", &stock, &run("ours", ours, ours)?)?;
-    jvm::compare(
-        &mut count,
-        "flink, from RocksDB to Esker",
-        &stock,
-        &run("to-ours", None, ours)?,
-    )?;
-    jvm::compare(
-        &mut count,
-        "flink, from Esker to RocksDB",
-        &stock,
-        &run("to-stock", ours, None)?,
-    )?;
+    for name in chosen {
+        let (begin, end) = match name {
+            "to-ours" => (None, ours),
+            "to-stock" => (ours, None),
+            _ => (ours, ours),
+        };
+        jvm::compare(
+            &mut count,
+            &format!("flink, {name}"),
+            &stock,
+            &run(name, begin, end)?,
+        )?;
+    }
     Ok(count)
 }

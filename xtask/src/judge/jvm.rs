@@ -1,22 +1,40 @@
 //! The common parts of the judges on the JVM: they build the library under its name, compile a Maven project,
 //! and run Java.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{Count, Fault};
 use crate::shell;
 
+/// The variable with the path of another library to judge, such as one that is built for release.
+const LIBRARY: &str = "ESKER_JNI_LIBRARY";
+
 /// Builds the library and returns a directory that contains it as `librocksdbjni.so`.
 pub fn library() -> Result<PathBuf, String> {
-    let dir = scratch("jvm-lib")?;
-    copy(&built(&[])?, &dir.join("librocksdbjni.so"))?;
+    placed(&[], "jvm-lib")
+}
+
+/// Same as [`library`], for the library as it is released.
+pub fn release_library() -> Result<PathBuf, String> {
+    placed(&["--release"], "jvm-lib-release")
+}
+
+fn placed(args: &[&str], dir: &str) -> Result<PathBuf, String> {
+    let library = match std::env::var_os(LIBRARY) {
+        Some(path) => PathBuf::from(path),
+        None => built(args)?,
+    };
+    let dir = scratch(dir)?;
+    copy(&library, &dir.join("librocksdbjni.so"))?;
     Ok(dir)
 }
 
 /// Builds the library with these arguments for Cargo, and returns its path.
 pub fn built(args: &[&str]) -> Result<PathBuf, String> {
-    shell::run(shell::cargo().args(["build", "-p", "esker-jni"]).args(args))?;
+    let build = shell::build_of("esker-jni", args);
+    shell::run(shell::cargo().args(build).args(args))?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| shell::root().join("target"), PathBuf::from);
     let profile = if args.contains(&"--release") {
@@ -108,6 +126,32 @@ pub fn java(project: &Project, library: Option<&Path>) -> Command {
     }
     command.arg("-cp").arg(&project.path);
     command
+}
+
+/// Returns the names that `words` choose, or all of them.
+pub fn chosen<'n>(names: &[&'n str], words: &[&str]) -> Result<Vec<&'n str>, Fault> {
+    if let Some(unknown) = words.iter().find(|word| !names.contains(word)) {
+        return Err(Fault::broken(format!(
+            "no comparison {unknown}: {}",
+            names.join(", ")
+        )));
+    }
+    let is_chosen = |name: &&&str| words.is_empty() || words.contains(*name);
+    Ok(names.iter().filter(is_chosen).copied().collect())
+}
+
+/// Runs a program that must end by SIGKILL.
+pub fn killed(command: &mut Command) -> Result<(), Fault> {
+    const SIGKILL: i32 = 9;
+    println!("+ {}", shell::line(command));
+    let output = command.output().map_err(|error| error.to_string())?;
+    match output.status.signal() {
+        Some(SIGKILL) => Ok(()),
+        _ => {
+            println!("{}", String::from_utf8_lossy(&output.stderr));
+            Err(Fault::broken(format!("{}, not killed", output.status)))
+        }
+    }
 }
 
 /// Compares the facts that two runs print, and counts the comparison as a test.

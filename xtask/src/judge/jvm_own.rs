@@ -1,5 +1,5 @@
 //! Esker's own programs on the JVM: wrong use of RocksJava's classes, the package `dev.esker`, and the
-//! library in a jar before rocksdbjni on the class path.
+//! library in a jar before rocksdbjni on the class path, or in a copy of rocksdbjni's jar.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,12 +11,35 @@ use crate::jni;
 use crate::shell;
 
 /// The number of checks in the programs.
-pub const CHECKS: usize = 23;
+pub const CHECKS: usize = 42;
 
 /// The heap of the programs. One of the checks exhausts it.
 const HEAP: &[&str] = &["-Xmx128m", "-XX:MaxDirectMemorySize=256m"];
 
-/// Runs the named programs, or all of them.
+/// The heap for arrays of the largest size.
+const LARGEST_HEAP: &[&str] = &["-Xmx8g"];
+
+/// The memory that the largest arrays need in the heap and outside of it, in KiB.
+const LARGEST_NEEDS: u64 = 17 << 20;
+
+/// Runs the check of the largest arrays, if the machine has the memory.
+pub fn largest(words: &[&str]) -> Result<Count, Fault> {
+    super::no_words(words)?;
+    let memory = std::fs::read_to_string("/proc/meminfo").map_err(|error| error.to_string())?;
+    let free = memory.lines().find_map(|line| {
+        line.strip_prefix("MemAvailable:")?
+            .split_whitespace()
+            .next()?
+            .parse()
+            .ok()
+    });
+    match free.unwrap_or(0) {
+        free if free < LARGEST_NEEDS => Err(Fault::Unreachable(format!("{free} KiB of memory are free"))),
+        _ => run(&["Largest"]),
+    }
+}
+
+/// Runs the named programs, or all of them but that of the largest arrays.
 pub fn run(names: &[&str]) -> Result<Count, Fault> {
     let library = jvm::library()?;
     let mut project = jvm::project("jvm")?;
@@ -32,21 +55,53 @@ pub fn run(names: &[&str]) -> Result<Count, Fault> {
     if names.is_empty() || names.contains(&"exports") {
         exports(&mut count, &library.join("librocksdbjni.so"))?;
     }
-    for program in ["Misuse", "Hooks"] {
+    for program in ["Misuse", "Hooks", "Errors", "Tables"] {
         if names.is_empty() || names.contains(&program) {
             let mut java = jvm::java(&project, Some(&library));
             java.args(["-Xcheck:jni", program]);
-            checks(&mut count, &mut java)?;
+            checks(&mut count, &mut java, HEAP)?;
         }
+    }
+    if names.contains(&"Largest") {
+        let mut java = jvm::java(&project, Some(&library));
+        java.arg("Largest");
+        checks(&mut count, &mut java, LARGEST_HEAP)?;
     }
     if names.is_empty() || names.contains(&"Swap") {
         let jar = install::jar::natives(&library.join("librocksdbjni.so"), &jvm::scratch("jvm-jar")?)?;
         project.path = format!("{}:{}", jar.display(), project.path);
         let mut java = jvm::java(&project, None);
-        java.args(["Swap", env!("CARGO_PKG_VERSION")]);
-        checks(&mut count, &mut java)?;
+        java.args(["Swap", env!("CARGO_PKG_VERSION"), "jar_in_front"]);
+        checks(&mut count, &mut java, HEAP)?;
+    }
+    if names.is_empty() || names.contains(&"Repackage") {
+        repackaged(&mut count, &library.join("librocksdbjni.so"))?;
     }
     Ok(count)
+}
+
+/// Runs the program of the library in a jar with a repackaged rocksdbjni alone, and checks the jar's files.
+fn repackaged(count: &mut Count, library: &Path) -> Result<(), Fault> {
+    let mut project = jvm::project("jvm")?;
+    let is_upstream = |path: &&str| path.ends_with(".jar") && path.contains("rocksdbjni");
+    let upstream = project.path.split(':').find(is_upstream);
+    let upstream = upstream.ok_or_else(|| Fault::broken("no rocksdbjni on the class path".to_owned()))?;
+    let jar = install::repackage::make(Path::new(upstream), library, &jvm::scratch("jvm-jar")?)?;
+    let listed = shell::output(shell::command("jar").arg("--list").arg("--file").arg(&jar))?;
+    let has = |name: &str| listed.lines().any(|line| line == name);
+    let libraries = listed
+        .lines()
+        .filter(|line| line.starts_with("librocksdbjni"))
+        .count();
+    let texts = ["LICENSE-APACHE", "LICENSE-MIT", "NOTICE", "CHANGES"];
+    match libraries == 1 && texts.iter().all(|text| has(&format!("META-INF/esker/{text}"))) {
+        true => count.passed += 1,
+        false => count.failed.push(format!("the files of {}", jar.display())),
+    }
+    project.path = format!("{}:{}", project.classes.display(), jar.display());
+    let mut java = jvm::java(&project, None);
+    java.args(["Swap", env!("CARGO_PKG_VERSION"), "repackaged_jar"]);
+    checks(count, &mut java, HEAP)
 }
 
 /// Checks that the library exports every native method of all releases, under the name that the JVM looks
@@ -70,13 +125,13 @@ fn exports(count: &mut Count, library: &Path) -> Result<(), Fault> {
 
 /// Runs a program and counts its lines. A program that does not end by itself, such as a crashed JVM, is a
 /// failure too.
-fn checks(count: &mut Count, java: &mut Command) -> Result<(), Fault> {
+fn checks(count: &mut Count, java: &mut Command, heap: &[&str]) -> Result<(), Fault> {
     let program = shell::line(java);
     let mut limited = shell::command("timeout");
     limited
         .arg("300")
         .arg(java.get_program())
-        .args(HEAP)
+        .args(heap)
         .args(java.get_args());
     let output = limited.output().map_err(|error| error.to_string())?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

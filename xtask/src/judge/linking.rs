@@ -6,11 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Count, Fault};
+use super::{Count, Fault, turns};
 use crate::{install, shell};
 
 /// The number of tests.
-pub const TESTS: usize = 9;
+pub const TESTS: usize = 11;
 
 struct Linking {
     scratch: PathBuf,
@@ -177,6 +177,76 @@ impl Linking {
             }
             Ok(())
         });
+        let installed = outcome.is_ok();
         self.note("debian-package", outcome);
+        if installed {
+            self.bare(&self.scratch.join("debian/root"), &lib);
+        }
     }
+
+    /// Runs two programs in `root`, which has the package, the system's C library, and nothing else: one that
+    /// was linked to Debian's 7.8, and one that was linked to this library.
+    fn bare(&mut self, root: &Path, lib: &Path) {
+        let old = turns::theirs().map_err(String::from);
+        let program = Program {
+            name: "old-program",
+            source: "xtask/src/judge/turns.c",
+            generation: "-DROCKSDB_GENERATION=708",
+            // The second turn opens what the first wrote.
+            runs: &[&["/old", "0"], &["/old", "1"]],
+        };
+        let outcome = old.and_then(|library| program.run_in(root, lib, &library));
+        self.note("debian-old-program", outcome);
+        let program = Program {
+            name: "new-program",
+            source: "crates/capi/tests/c/rows.c",
+            generation: "-DROCKSDB_GENERATION=1108",
+            runs: &[&["/new"]],
+        };
+        let outcome = program.run_in(root, lib, &lib.join("librocksdb.so"));
+        self.note("debian-new-program", outcome);
+    }
+}
+
+/// A C program that runs in a root of its own.
+struct Program {
+    name: &'static str,
+    source: &'static str,
+    generation: &'static str,
+    /// The arguments of each run.
+    runs: &'static [&'static [&'static str]],
+}
+
+impl Program {
+    /// Builds the program against `library`, and runs it in `root`, which has Esker's library in `lib`.
+    fn run_in(&self, root: &Path, lib: &Path, library: &Path) -> Result<(), String> {
+        let home = shell::root();
+        shell::run(
+            shell::command("cc")
+                .args(["-std=gnu11", self.generation, "-o"])
+                .arg(root.join(self.name))
+                .arg(format!("-I{}", home.join("crates/capi/include").display()))
+                .arg(home.join(self.source))
+                .arg(library),
+        )?;
+        copy_system(root, &lib.join("librocksdb.so.11.8"))?;
+        for arguments in self.runs {
+            let mut command = shell::command("chroot");
+            command.arg(root).arg(format!("/{}", self.name)).args(*arguments);
+            shell::output(&mut command)?;
+        }
+        Ok(())
+    }
+}
+
+/// Copies the libraries of the system that `library` needs to the same places in `root`.
+fn copy_system(root: &Path, library: &Path) -> Result<(), String> {
+    let needed = shell::output(shell::command("ldd").arg(library))?;
+    for path in needed.split_whitespace().filter(|word| word.starts_with('/')) {
+        let place = root.join(path.trim_start_matches('/'));
+        let dir = place.parent().unwrap_or(root);
+        fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
+        fs::copy(path, &place).map_err(|error| format!("{path}: {error}"))?;
+    }
+    Ok(())
 }

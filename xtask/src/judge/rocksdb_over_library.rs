@@ -91,14 +91,20 @@ fn run(version: &str, generation: &str, form: Form, words: &[&str]) -> Result<Co
         )?;
         let tests = list.lines().filter_map(|line| line.strip_suffix(": test"));
         for test in tests.filter(|name| words.is_empty() || words.contains(name)) {
-            one(&program, test, &scratch, &load, &mut count)?;
+            one(&program, test, &scratch, (&link, &load), &mut count)?;
         }
     }
     Ok(count)
 }
 
-/// Runs one test.
-fn one(program: &Path, test: &str, scratch: &Path, load: &Path, count: &mut Count) -> Result<(), Fault> {
+/// Runs one test. The directories are those of the library to link and of the library to load.
+fn one(
+    program: &Path,
+    test: &str,
+    scratch: &Path,
+    (link, load): (&Path, &Path),
+    count: &mut Count,
+) -> Result<(), Fault> {
     let file = program.file_stem().unwrap_or_default().to_string_lossy();
     let file = file.rsplit_once('-').map_or("", |(file, _)| file);
     let output = shell::command(program)
@@ -107,6 +113,10 @@ fn one(program: &Path, test: &str, scratch: &Path, load: &Path, count: &mut Coun
         .env("CARGO_MANIFEST_DIR", scratch.join("package"))
         .env("CARGO_PKG_NAME", "rocksdb")
         .env("LD_LIBRARY_PATH", load)
+        // Tests that must not compile build the crate again.
+        .env("ROCKSDB_LIB_DIR", link)
+        .env("SNAPPY_LIB_DIR", link)
+        .env("CXXSTDLIB", "c")
         .output()
         .map_err(|error| error.to_string())?;
     let said = String::from_utf8_lossy(&output.stdout);

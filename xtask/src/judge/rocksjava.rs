@@ -1,27 +1,14 @@
 //! RocksJava's own tests, which are in the package `librocksdb-sys` 0.17.3 with the rest of RocksDB 10.4.2,
 //! against the jar of that release.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::classes::{self, Classes, Framework};
 use super::{Count, Fault, jvm, package};
 use crate::shell::{self, Outcome};
 
-/// The time limit of a class of tests, in seconds.
-const CLASS_SECONDS: &str = "300";
-
 /// The tests that do not pass, by their class, with the reason; `*` stands for any name.
 pub const NOT_PASSED: &[(&str, &str)] = &[
-    (
-        "DBOptionsTest.sstFileManager",
-        "There is no manager of SST files.",
-    ),
-    ("OptionsTest.sstFileManager", "There is no manager of SST files."),
-    ("SstFileManagerTest.*", "There is no manager of SST files."),
-    (
-        "SstFileReaderTest.*",
-        "Tables are not read outside of a database.",
-    ),
     (
         "DefaultEnvTest.threadList, threadList_integration",
         "Threads of Esker tell no status.",
@@ -79,24 +66,12 @@ pub const NOT_PASSED: &[(&str, &str)] = &[
         "Esker does not keep these counts.",
     ),
     (
-        "RocksDBTest.clipColumnFamily",
-        "The library for RocksJava does not reach `Db::clip_column_family`.",
-    ),
-    (
-        "RocksDBTest.getApproximateMemTableStats, getApproximateMemTableStatsSingleKey",
-        "Rows of memtables are not counted by range.",
-    ),
-    (
         "RocksDBTest.getLiveFiles",
         "It wants the size that RocksDB's MANIFEST has.",
     ),
     (
         "TransactionLogIteratorTest.getBatch, transactionLogIteratorCheckAfterRestart",
         "A WAL that a flush has made obsolete is not kept in an archive.",
-    ),
-    (
-        "TransactionTest.waitingTxns",
-        "A transaction does not tell whom it waits for.",
     ),
     (
         "RocksDBTest.getOutOfArrayMaxSizeValue",
@@ -120,65 +95,32 @@ pub const NOT_PASSED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Runs each class of tests in a JVM of its own. With `names`, runs only those classes, without a count.
-pub fn run(names: &[&str]) -> Result<Count, Fault> {
+/// Runs the classes of tests, or the named ones.
+pub fn run(words: &[&str]) -> Result<Count, Fault> {
     let library = jvm::library()?;
-    let project = jvm::project("rocksjava")?;
+    let project = classes::project("rocksjava", Framework::JUnit)?;
     let package = package::fetch("librocksdb-sys", "0.17.3+10.4.2")?;
     let tests = package.join("rocksdb/java/src/test/java");
     let mut sources = Vec::new();
     java_files(&tests, &mut sources)?;
     sources.sort();
-    let judge = shell::root().join("crates/jni/judges/rocksjava/Judge.java");
     let mut compiler = shell::command("javac");
     compiler.args(["-nowarn", "-d"]).arg(&project.classes);
-    compiler.arg("-cp").arg(&project.path).arg(judge).args(&sources);
+    compiler.arg("-cp").arg(&project.path).args(&sources);
     shell::output(&mut compiler)?;
-    let (mut passed, mut failed) = (BTreeSet::new(), BTreeSet::new());
-    for source in &sources {
-        let Some(class) = test_class(&tests, source) else {
-            continue;
-        };
-        let simple = class.rsplit('.').next().unwrap_or(&class);
-        if !names.is_empty() && !names.contains(&simple) {
-            continue;
-        }
-        let mut java = jvm::java(&project, Some(&library));
+    let classes = Classes {
+        project: "rocksjava",
+        framework: Framework::JUnit,
+        names: sources
+            .iter()
+            .filter_map(|source| test_class(&tests, source))
+            .collect(),
+        seconds: 300,
         // Some tests expect that an assertion of the classes fails.
-        java.args(["-ea", "Judge", &class]);
-        let mut limited = shell::command("timeout");
-        // Some tests leave databases in their working directory.
-        limited
-            .current_dir(jvm::empty("jvm-rocksjava-scratch")?)
-            .arg(CLASS_SECONDS)
-            .arg(java.get_program())
-            .args(java.get_args());
-        let output = limited.output().map_err(|error| error.to_string())?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        for line in text.lines() {
-            let mut words = line.splitn(3, ' ');
-            match (words.next(), words.next(), words.next()) {
-                (Some("PASS"), Some(test), _) => {
-                    passed.insert(test.to_owned());
-                }
-                (Some("FAIL"), Some(test), reason) => {
-                    failed.insert(test.to_owned());
-                    println!("    failed: {test}: {}", reason.unwrap_or(""));
-                }
-                _ => {}
-            }
-        }
-        if !output.status.success() {
-            failed.insert(class.clone());
-            println!("    failed: {class}: {}", output.status);
-        }
-    }
-    passed.retain(|test| !failed.contains(test));
-    Ok(Count {
-        passed: passed.len(),
-        failed: failed.into_iter().collect(),
-        ..Count::default()
-    })
+        options: &["-ea"],
+        beside_rocksdb: false,
+    };
+    classes::run(&classes, &project, &library, words)
 }
 
 fn java_files(dir: &Path, found: &mut Vec<PathBuf>) -> Outcome {

@@ -1,5 +1,5 @@
 //! Spark: five stateful queries are stopped and continued: over RocksDB, over Esker, and over each with the
-//! other's state.
+//! other's state; and the JVM is killed in the middle of a batch.
 
 use std::path::Path;
 
@@ -9,9 +9,12 @@ use crate::shell;
 /// The release of Spark.
 const SPARK: &str = "pyspark==4.2.0";
 
-/// Runs all four combinations.
+/// The comparisons, by name.
+const NAMES: &[&str] = &["ours", "to-ours", "to-stock", "killed"];
+
+/// Runs the named comparisons, or all of them.
 pub fn run(words: &[&str]) -> Result<Count, Fault> {
-    super::no_words(words)?;
+    let chosen = jvm::chosen(NAMES, words)?;
     let library = jvm::library()?;
     let home = jvm::scratch("jvm-spark")?;
     let python = home.join("venv/bin/python");
@@ -25,33 +28,39 @@ pub fn run(words: &[&str]) -> Result<Count, Fault> {
             .map_err(Fault::of_registry)?;
     }
     let program = shell::root().join("crates/jni/judges/spark/judge.py");
-    let round = |dir: &Path, number: &str, library: Option<&Path>| {
+    let command = |dir: &Path, number: &str, library: Option<&Path>| {
         let mut command = shell::command(&python);
         command.arg(&program).arg(dir).arg(number);
         command.arg(library.map_or("-".into(), |library| library.as_os_str().to_owned()));
-        let said = shell::output(&mut command)?;
+        command
+    };
+    let round = |dir: &Path, number: &str, library: Option<&Path>| {
+        let said = shell::output(&mut command(dir, number, library))?;
         let facts = said.lines().filter(|line| line.starts_with("fact "));
         Ok::<String, Fault>(facts.map(|line| format!("{line}\n")).collect())
     };
     let both = |name: &str, first: Option<&Path>, second: Option<&Path>| {
         let dir = jvm::empty(&format!("jvm-spark-{name}"))?;
+        if name == "killed" {
+            shell::output(command(&dir, "0", first).arg("kill"))?;
+        }
         Ok::<String, Fault>(round(&dir, "0", first)? + &round(&dir, "1", second)?)
     };
     let ours = Some(library.as_path());
     let stock = both("stock", None, None)?;
     let mut count = Count::default();
-    jvm::compare(&mut count, "spark", &stock, &both("ours", ours, ours)?)?;
-    jvm::compare(
-        &mut count,
-        "spark, from RocksDB to Esker",
-        &stock,
-        &both("to-ours", None, ours)?,
-    )?;
-    jvm::compare(
-        &mut count,
-        "spark, from Esker to RocksDB",
-        &stock,
-        &both("to-stock", ours, None)?,
-    )?;
+    for name in chosen {
+        let (first, second) = match name {
+            "to-ours" => (None, ours),
+            "to-stock" => (ours, None),
+            _ => (ours, ours),
+        };
+        jvm::compare(
+            &mut count,
+            &format!("spark, {name}"),
+            &stock,
+            &both(name, first, second)?,
+        )?;
+    }
     Ok(count)
 }

@@ -91,7 +91,7 @@ fn run(turns: usize, words: &[&str]) -> Result<Count, Fault> {
 }
 
 /// Returns the path of Debian's library, which is installed if it is missing.
-fn theirs() -> Result<PathBuf, Fault> {
+pub fn theirs() -> Result<PathBuf, Fault> {
     let find = || {
         [
             "/usr/lib/x86_64-linux-gnu",

@@ -16,6 +16,22 @@ with esker.open(sys.argv[1]) as db:
 print('used', esker.__file__)
 ";
 
+/// Copies the published wheel to the results of `dist`; without optimization if `args` are empty.
+pub fn dist(environment: &Environment, args: &[&str]) -> Outcome {
+    environment.install(&["ziglang"])?;
+    let mut words = if args.is_empty() {
+        vec!["--profile", "dev"]
+    } else {
+        args.to_vec()
+    };
+    words.extend(["--zig", "--compatibility", PLATFORM]);
+    let wheel = environment.build_wheel(&words)?;
+    let name = wheel.file_name().ok_or("the wheel has no name")?;
+    std::fs::copy(&wheel, crate::dist_place::place().join(name))
+        .map(|_| ())
+        .map_err(|error| format!("{}: {error}", wheel.display()))
+}
+
 /// Builds the wheel with Zig's linker, checks it with auditwheel and abi3audit, and installs it into an empty
 /// environment.
 pub fn wheel(environment: &Environment) -> Outcome {

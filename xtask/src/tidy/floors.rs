@@ -1,94 +1,187 @@
-//! Rule: the modules of a crate use each other in one direction.
+//! The floors of the engine: each folder uses only the floors before it.
 
-use super::finding::Finding;
-use super::tree::Tree;
-use crate::circles::{self, Graph};
+use super::{Finding, Tree};
+use crate::circles;
 
-/// The crates whose modules use each other in circles, each with the number of modules in them. Lower the
-/// numbers; add none.
-const RATCHET: &[(&str, usize)] = &[
-    ("bench-compare/src", 13),
-    ("crates/capi/src", 29),
-    ("crates/engine/src", 12),
-    ("crates/jni/src", 9),
-    ("crates/rocksdb/src", 8),
-    ("crates/sst/src", 9),
+/// The crate with floors.
+const ENGINE: &str = "crates/engine/src";
+
+/// The folders and files of the engine, one floor per entry. A floor uses itself and the floors before it.
+const FLOORS: &[&[&str]] = &[
+    &["batch"],
+    &[
+        "options",
+        "events",
+        "stats",
+        "timed_hooks",
+        "table_properties_collector",
+    ],
+    &["log", "trace"],
+    &["files"],
+    &["state"],
+    &["read"],
+    &["write"],
+    &["jobs"],
+    &["ingest"],
+    &["report"],
+    &["lifecycle"],
+    &["db"],
+    &["ttl"],
+];
+
+/// Methods of the engine whose names types of other crates have too. Calls have no types here, so that a call
+/// of such a name proves no use.
+const OF_OTHERS: &[&str] = &[
+    ".blob_files()",
+    ".build()",
+    ".charge()",
+    ".compare()",
+    ".entries()",
+    ".expect()",
+    ".file_size()",
+    ".files()",
+    ".follow()",
+    ".now()",
+    ".overlaps()",
+    ".prefix_of()",
+    ".size()",
+    ".sync_dir()",
+    ".user()",
+    ".user_key()",
 ];
 
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let graphs = circles::graphs(tree);
-    let gone = RATCHET.iter().filter(|(root, _)| !graphs.contains_key(*root));
-    let mut found: Vec<Finding> = gone
-        .map(|(root, _)| {
-            Finding::new(
-                "circle",
-                root,
-                0,
-                "there is no such crate: take it off the list in floors.rs",
-            )
-        })
-        .collect();
-    found.extend(
-        graphs
-            .iter()
-            .filter_map(|(root, graph)| one_way(root, graph, RATCHET)),
-    );
+    let mut found = upward(tree, ENGINE, FLOORS);
+    let map = tree.texts.get("ARCHITECTURE.md").map_or("", String::as_str);
+    found.extend(without_row(map, FLOORS));
     found
 }
 
-fn one_way(root: &str, graph: &Graph, ratchet: &[(&str, usize)]) -> Option<Finding> {
-    let circles = graph.circles();
-    let modules = circles.iter().map(Vec::len).sum::<usize>();
-    let recorded = ratchet
-        .iter()
-        .find(|(path, _)| *path == root)
-        .map(|(_, most)| *most);
-    let message = match recorded {
-        None if modules > 0 => {
-            let first = circles[0].iter().map(|at| graph.modules[*at].as_str());
-            format!(
-                "{} use each other in a circle: move what they share below them; cargo xtask circles shows where",
-                first.collect::<Vec<_>>().join(", ")
-            )
-        }
-        Some(most) if modules > most => {
-            format!("{modules} modules use each other in circles, more than the {most} that once did")
-        }
-        Some(_) if modules == 0 => "no circle is left: take it off the list in floors.rs".to_owned(),
-        Some(most) if modules < most => {
-            format!("{modules} modules use each other in circles: lower its number in floors.rs")
-        }
-        _ => return None,
+/// Returns the uses of a later floor by an earlier one, and the modules without a floor.
+fn upward(tree: &Tree, root: &str, floors: &[&[&str]]) -> Vec<Finding> {
+    let graphs = circles::graphs(tree);
+    let Some(graph) = graphs.get(root) else {
+        return Vec::new();
     };
-    Some(Finding::new("circle", root, 0, message))
+    let floor_of = |module: &str| {
+        let folder = module.split('/').next().unwrap_or_default();
+        floors.iter().position(|floor| floor.contains(&folder))
+    };
+    let mut found = Vec::new();
+    for module in graph.modules.iter().filter(|module| !module.is_empty()) {
+        if floor_of(module).is_none() {
+            let message =
+                format!("{module} is on no floor: put it into a folder, or its folder into order.rs");
+            found.push(Finding::new("floor", root, 0, message));
+        }
+    }
+    for ((from, to), uses) in &graph.edges {
+        let (from, to) = (&graph.modules[*from], &graph.modules[*to]);
+        let (Some(user), Some(used)) = (floor_of(from), floor_of(to)) else {
+            continue;
+        };
+        let real = uses.iter().filter(|text| {
+            let name = text.rsplit_once(' ').map_or("", |(_, name)| name);
+            !OF_OTHERS.contains(&name)
+        });
+        if user < used
+            && let Some(first) = real.map(String::as_str).next()
+        {
+            let (place, name) = first.split_once(' ').unwrap_or((first, ""));
+            let (path, line) = place.rsplit_once(':').unwrap_or((place, "0"));
+            let message =
+                format!("{from} uses {to} ({name}), which is on a later floor: move what it needs down");
+            found.push(Finding::new("floor", path, line.parse().unwrap_or(0), message));
+        }
+    }
+    found
+}
+
+/// Returns the floors without a row in the map of the engine, or with a row out of order.
+fn without_row(map: &str, floors: &[&[&str]]) -> Option<Finding> {
+    let mut rest = map;
+    for floor in floors {
+        let row = format!("| `{}/` |", floor[0]);
+        match rest.split_once(&row) {
+            Some((_, behind)) => rest = behind,
+            None => {
+                let message = format!("the table of the engine's floors lacks {} in its place", floor[0]);
+                return Some(Finding::new("floor", "ARCHITECTURE.md", 0, message));
+            }
+        }
+    }
+    None
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn of(files: &[(&str, &str)]) -> Vec<String> {
+        let mut all = vec![
+            ("a/Cargo.toml", ""),
+            ("a/src/lib.rs", "mod low;\nmod high;\nmod other;\n"),
+        ];
+        all.extend_from_slice(files);
+        let found = upward(&Tree::of(&all), "a/src", &[&["low"], &["high", "other"]]);
+        found.iter().map(Finding::to_string).collect()
+    }
+
     #[test]
-    fn a_circle_is_refused_and_the_list_only_shrinks() {
-        let crate_of = |y: &str| {
-            let files = [
+    fn a_floor_uses_those_before_it_alone() {
+        let low = (
+            "a/src/low.rs",
+            "pub struct Low;\nimpl Low { pub fn lower(&self) {} }\n",
+        );
+        let high = (
+            "a/src/high.rs",
+            "use crate::low::Low;\nuse crate::other::f;\npub fn g(low: &Low) { low.lower(); f(); }\n",
+        );
+        let other = ("a/src/other.rs", "pub fn f() {}\n");
+        assert_eq!(of(&[low, high, other]), [""; 0]);
+        let path = ("a/src/low.rs", "pub fn f() {\n    super::high::g();\n}\n");
+        let found = of(&[path, high, other]);
+        assert!(
+            found.len() == 1 && found[0].starts_with("a/src/low.rs:2: [floor] low uses high"),
+            "{found:?}"
+        );
+        let method = (
+            "a/src/other.rs",
+            "use crate::low::Low;\npub fn f() {}\nimpl Low { pub fn raise(&self) {} }\n",
+        );
+        let calls = (
+            "a/src/low.rs",
+            "pub struct Low;\nimpl Low { pub fn lower(&self) { self.raise(); } }\n",
+        );
+        assert_eq!(of(&[calls, high, method]).len(), 1);
+    }
+
+    #[test]
+    fn a_module_of_no_floor_is_refused() {
+        let files = [
+            ("a/src/low.rs", ""),
+            ("a/src/high.rs", "mod x;\n"),
+            ("a/src/high/x.rs", "pub fn f() {}\n"),
+            ("a/src/other.rs", ""),
+        ];
+        assert_eq!(of(&files), [""; 0]);
+        let found = upward(
+            &Tree::of(&[
                 ("a/Cargo.toml", ""),
-                ("a/src/lib.rs", "mod x;\nmod y;\n"),
-                ("a/src/x.rs", "pub fn f() { crate::y::g(); }\n"),
-                ("a/src/y.rs", y),
-            ];
-            circles::graphs(&Tree::of(&files))
-                .remove("a/src")
-                .expect("the crate")
-        };
-        let sound = crate_of("pub fn g() {}\n");
-        let circle = crate_of("pub fn g() { super::x::f(); }\n");
-        let is_refused =
-            |graph: &Graph, ratchet: &[(&str, usize)]| one_way("a/src", graph, ratchet).is_some();
-        assert!(!is_refused(&sound, &[]));
-        assert!(is_refused(&circle, &[]), "a new circle");
-        assert!(!is_refused(&circle, &[("a/src", 2)]));
-        assert!(is_refused(&circle, &[("a/src", 1)]), "a larger circle");
-        assert!(is_refused(&circle, &[("a/src", 3)]), "a smaller circle");
-        assert!(is_refused(&sound, &[("a/src", 2)]), "a circle that is gone");
+                ("a/src/lib.rs", "mod lost;\n"),
+                ("a/src/lost.rs", "pub fn f() {}\n"),
+            ]),
+            "a/src",
+            &[],
+        );
+        assert_eq!(found.len(), 1);
+    }
+
+    #[test]
+    fn the_map_has_the_floors_in_order() {
+        let map = "| folder |\n| `low/` | a |\n| `high/` | b |\n";
+        assert_eq!(without_row(map, &[&["low"], &["high"]]), None);
+        assert!(without_row(map, &[&["high"], &["low"]]).is_some());
+        assert!(without_row(map, &[&["low"], &["deep"]]).is_some());
     }
 }

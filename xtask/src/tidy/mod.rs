@@ -2,13 +2,14 @@
 //!
 //! A justified violation is in [`exceptions`], with its reason; an unused exception is a finding itself.
 
+mod circles;
 mod docs;
 mod exceptions;
 mod finding;
 mod floors;
 mod layout;
 mod modules;
-mod order;
+mod packages;
 mod prose;
 mod rust;
 mod shape;
@@ -34,8 +35,9 @@ fn findings(tree: &Tree, root: &Path) -> Vec<Finding> {
         found.extend(prose::check(source));
     }
     found.extend(layout::check(tree, &sources));
+    found.extend(circles::check(tree));
     found.extend(floors::check(tree));
-    found.extend(order::check(tree));
+    found.extend(packages::check(tree));
     found.extend(shape::check(&sources));
     found.extend(docs::check(tree));
     found.extend(prose::check_documents(tree));

@@ -44,6 +44,9 @@ const DONE: &[&str] = &[
 /// Words that a sentence must not begin with: the sentence should name its subject instead.
 const OPENINGS: &[&str] = &["What", "Who", "Whoever", "Of", "Both"];
 
+/// Beginnings of doc comments that name another item in place of their subject: "As `put`, with ...".
+const REFERENCES: &[&str] = &["As [", "As `", "As for [", "As for `"];
+
 /// Words that comments do not use, and the words to use instead.
 const WORDS: &[(&str, &str)] = &[
     ("nobody", "no thread, no reader, no process"),
@@ -80,7 +83,33 @@ pub fn check(source: &Source) -> Vec<Finding> {
         let message = format!("a comment line of more than {COLUMNS} columns");
         Finding::new("prose", &source.path, line, message)
     });
-    long.chain(faults(&source.path, paragraphs(source))).collect()
+    let broken = broken_rows(source).into_iter().map(|line| {
+        let message =
+            "a row of a table on two lines: the table ends there; a row may be longer than a line of prose";
+        Finding::new("prose", &source.path, line, message)
+    });
+    let paragraphs = paragraphs(source);
+    let references = references(source, &paragraphs);
+    long.chain(broken)
+        .chain(references)
+        .chain(faults(&source.path, paragraphs))
+        .collect()
+}
+
+/// Returns the findings about doc comments that begin with a reference to another item.
+fn references(source: &Source, paragraphs: &[Paragraph]) -> Vec<Finding> {
+    let is_doc = |line: usize| {
+        let comment = &source.lines[line - 1].comment;
+        comment.starts_with("///") || comment.starts_with("//!")
+    };
+    let begins = |text: &str| REFERENCES.iter().any(|opening| text.starts_with(opening));
+    let found = paragraphs
+        .iter()
+        .filter(|paragraph| begins(&paragraph.text) && is_doc(paragraph.line));
+    let message = "a doc comment begins with \"As\": begin with the verb or the subject (\"Writes a value as [`put`] does, with ...\")";
+    found
+        .map(|paragraph| Finding::new("prose", &source.path, paragraph.line, message.to_owned()))
+        .collect()
 }
 
 /// Returns the findings in the documents.
@@ -139,6 +168,23 @@ fn long_lines(source: &Source) -> Vec<usize> {
         fenced ^= is_fence;
         let is_prose = !fenced && !is_fence && !text.starts_with('|');
         if is_prose && line.code.trim().is_empty() && raw.chars().count() > COLUMNS {
+            found.push(at + 1);
+        }
+    }
+    found
+}
+
+/// Returns the lines of doc comments that begin a row of a table and do not end it.
+fn broken_rows(source: &Source) -> Vec<usize> {
+    let mut fenced = false;
+    let mut found = Vec::new();
+    for (at, line) in source.lines.iter().enumerate() {
+        let Some(text) = text_of(&line.comment) else {
+            fenced = false;
+            continue;
+        };
+        fenced ^= text.starts_with("```");
+        if !fenced && text.starts_with("| ") && !text.trim_end().ends_with('|') {
             found.push(at + 1);
         }
     }
@@ -294,11 +340,39 @@ mod tests {
     }
 
     #[test]
+    fn a_doc_comment_does_not_begin_with_another_item() {
+        for text in [
+            "/// As [`put`](Self::put), with options.\nfn f() {}\n",
+            "//! As `put`.\n",
+            "/// Puts.\n///\n/// # Safety\n/// As for [`put`].\nfn f() {}\n",
+            "/// * As `put`.\nfn f() {}\n",
+        ] {
+            let found = found(text);
+            assert_eq!(found.len(), 1, "{text}");
+            assert!(found[0].contains("begins with \"As\""), "{found:?}");
+        }
+        let fine = "/// Puts as [`put`] does.\n/// As many as fit.\nfn f() {} // As `put` holds the lock, this waits.\n";
+        assert_eq!(found(fine), Vec::<String>::new());
+    }
+
+    #[test]
     fn lines_of_prose_have_their_width() {
         let long = "word ".repeat(23);
         assert_eq!(found(&format!("// {long}\n")).len(), 1);
         let quoted = format!("//! ```text\n//! {long}\n//! ```\n//! | {long}|\n");
         assert_eq!(found(&quoted), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_row_of_a_table_is_one_line() {
+        let table = "//! | a | b |\n//! |---|---|\n//! | 1 | 2,\n//! 3 |\n";
+        let found = found(table);
+        assert!(
+            matches!(&found[..], [one] if one.starts_with("3: a row of a table")),
+            "{found:?}"
+        );
+        let fenced = format!("//! ```text\n{table}//! ```\n");
+        assert_eq!(super::tests::found(&fenced), Vec::<String>::new());
     }
 
     #[test]

@@ -16,10 +16,10 @@ const MOST_TEST_LINES: usize = 1_000;
 const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("bench-compare/src/published/tables.rs", "mixed_access", 127),
     ("bench-compare/src/published/tables.rs", "tombstone_kinds", 102),
-    ("crates/capi/src/listener.rs", "on_event", 200),
+    ("crates/capi/src/listener.rs", "on_event", 191),
     ("crates/engine/src/events.rs", "fmt", 206),
-    ("crates/engine/src/jobs/families.rs", "assemble", 124),
-    ("crates/engine/src/lifecycle/open.rs", "assemble_db", 191),
+    ("crates/engine/src/jobs/families.rs", "assemble", 106),
+    ("crates/engine/src/lifecycle/open.rs", "assemble_db", 179),
     ("crates/engine/src/lifecycle/recover.rs", "replay_wal", 192),
     ("crates/engine/src/log/event_logger.rs", "compaction", 107),
     ("crates/engine/src/log/event_logger.rs", "on_event", 293),
@@ -30,9 +30,9 @@ const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("tools/db_bench/src/page/tables.rs", "all_metrics", 208),
     ("tools/db_bench/src/record.rs", "ended", 118),
     ("tools/simulate/src/model.rs", "survive", 101),
-    ("tools/simulate/src/worker.rs", "step", 114),
-    ("tools/stress/src/draw.rs", "drawn", 325),
-    ("tools/stress/src/flags.rs", "options", 112),
+    ("tools/simulate/src/worker.rs", "step", 113),
+    ("tools/stress/src/draw.rs", "drawn", 314),
+    ("tools/stress/src/flags.rs", "options", 109),
     ("xtask/src/tidy/source.rs", "split", 108),
 ];
 
@@ -46,11 +46,11 @@ const DEEP_FUNCTIONS: &[(&str, &str, usize)] = &[
 
 /// The test files that are longer, each with its number of lines. Lower the numbers; add none.
 const LONG_TEST_FILES: &[(&str, usize)] = &[
-    ("crates/dbtest/tests/it/blob_files.rs", 1340),
-    ("crates/dbtest/tests/it/model.rs", 1032),
-    ("crates/dbtest/tests/it/secondary.rs", 1130),
-    ("crates/dbtest/tests/it/stalls.rs", 1093),
-    ("crates/mvcc/tests/it/model.rs", 1230),
+    ("crates/dbtest/tests/it/blob_files.rs", 1321),
+    ("crates/dbtest/tests/it/model.rs", 1030),
+    ("crates/dbtest/tests/it/secondary.rs", 1124),
+    ("crates/dbtest/tests/it/stalls.rs", 1091),
+    ("crates/mvcc/tests/it/model.rs", 1229),
 ];
 
 /// Folders whose files are generated.

@@ -29,6 +29,8 @@ const HOSTS: &[&str] = &[
     "static.crates.io",
     "docs.rs",
     "www.apache.org",
+    "www.lmdb.tech",
+    "slatedb.io",
     // the name of the SVG format, in pictures
     "www.w3.org",
     // this machine's addresses, in examples and tests

@@ -34,6 +34,14 @@ class InvalidArgument(Error, ValueError):
     """An argument is invalid; the call can never succeed."""
 
 
+class NoDatabase(InvalidArgument):
+    """No database is in the directory, and `create_if_missing` is off."""
+
+
+class ComparatorMismatch(InvalidArgument):
+    """The database was written in the order of another comparator."""
+
+
 class IOError(Error, builtins.OSError):
     """A call of the operating system failed."""
 
@@ -96,6 +104,8 @@ _KINDS: dict[str, type[Error]] = {
     "Corruption": Corruption,
     "NotSupported": NotSupported,
     "InvalidArgument": InvalidArgument,
+    "NoDatabase": NoDatabase,
+    "ComparatorMismatch": ComparatorMismatch,
     "Io": IOError,
     "MergeFailed": MergeFailed,
     "Incomplete": Incomplete,

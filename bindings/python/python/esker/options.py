@@ -268,7 +268,9 @@ class ColumnFamilyOptions(BlockBasedOptions, total=False):
     # target_file_size_base, or than two blocks, go to L0 with all other rows. All rows go to L0 if
     # range deletions are flushed, with timestamps, and with disable_auto_compactions. Drawback: with
     # many streams each flush writes as many tables, which stay small; a larger write_buffer_size makes
-    # them larger. Default: true.
+    # them larger. Tables of one flush are synced together. Where a flush of more than four to a disk
+    # comes to less than 64 MiB a second all the same, streams of up to twice their size, below 256 KiB,
+    # go to L0, until they are tried again some 180 flushes later. Default: true.
     streams_bypass_level0: bool
 
     # The compaction style. kCompactionStyleLevel: each level is a sorted run ten times as large as the
@@ -313,7 +315,9 @@ class ColumnFamilyOptions(BlockBasedOptions, total=False):
     # The age in seconds after which data is compacted down, level by level, even if no size requires
     # it. With FIFO compaction, the age of a file, since it was written, at which it is dropped; with
     # universal compaction the same as `periodic_compaction_seconds`. 0: never; 18446744073709551614:
-    # automatic, which is 30 days. Checked when files change, and periodically. Default: automatic.
+    # automatic, which is 30 days. Checked when files change, and periodically. It expires no row: a
+    # read returns rows of any age that are still there, and only FIFO compaction drops any. For rows
+    # with a time to live see `DbWithTtl`. Default: automatic.
     ttl: int | str
 
     # The age in seconds at which a file is rewritten, so that a compaction filter sees all data again
@@ -574,6 +578,32 @@ class Options(ColumnFamilyOptions, total=False):
 
     # The directory of the WALs, of this database alone; empty for the database's own. Default: empty.
     wal_dir: Path
+
+    # Each WAL describes the one before it, in RocksDB's record, for which RocksDB 9.11 or later is
+    # needed: its number, its size and its last sequence number. Recovery compares this with what it has
+    # read: a WAL that is lost, cut at the end of a record or of another database is corruption, which
+    # the recovery mode handles, except kSkipAnyCorruptedRecords. A database that exists and has no WAL
+    # at all is refused, as after a repair; a copy without WALs is opened once without the option. A WAL
+    # that is missing is noticed without the option too. Default: false.
+    track_and_verify_wals: bool
+
+    # Records each closed WAL in the MANIFEST, with its size, when a sync has made it durable, until no
+    # recovery needs it. An open for writing compares: a recorded WAL that is missing or shorter is
+    # `Corruption`, whatever `wal_recovery_mode` says. RocksDB from 6.15 on reads and writes the
+    # records; an open without the option removes them. The WAL that is written to is not recorded. A
+    # sync of a closed WAL, by `Db::sync_wal`, a write with `sync` or a flush, costs one write and sync
+    # of the MANIFEST. Default: false.
+    track_and_verify_wals_in_manifest: bool
+
+    # Opens a database some of whose files are missing or shorter than recorded, as an incomplete copy
+    # of a directory is. Each family gets the newest state whose tables and blob files exist, or that
+    # lacks only the newest tables of L0; it may be empty. Families that were flushed together
+    # (`atomic_flush`) go back together. The newest MANIFEST that can be read is used, even if CURRENT
+    # is missing; without any, the database does not exist. If the newest state of all is there, WALs
+    # are replayed, which RocksDB does not; otherwise they are not, and LOG says so: WALs and tables
+    # that are not used are moved to the directory `lost`. Damage other than missing ends of files is an
+    # error as ever. Secondaries ignore the option. Default: false.
+    best_efforts_recovery: bool
 
     # The seconds for which WALs that no recovery needs are kept after their last change, for
     # `Db::get_updates_since`, in the directory `archive` beside the others. Their age is checked every

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use base::ErrorKind;
 use base::env::Rng;
-use esker::{Db, FlushOptions};
+use esker::Db;
 use esker_backup::{BackupEngine, BackupEngineOptions, CreateBackupOptions, RestoreOptions};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule, UnsyncedPolicy};
 
@@ -69,13 +69,13 @@ fn one_backup() -> (MemFs, MemFs, Db) {
     let (place, backups) = (MemFs::new(), MemFs::new());
     let db = open(&place);
     fill(&db, 0);
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     let mut engine = engine(&backups);
     engine
         .create_new_backup(&db, &CreateBackupOptions::default())
         .unwrap();
     fill(&db, 1);
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     fill(&db, 2);
     (place, backups, db)
 }

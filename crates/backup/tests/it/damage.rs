@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use esker::FlushOptions;
 use esker_backup::{BackupEngine, CreateBackupOptions};
 use vfs::{FileSystem, MemFs};
 
@@ -16,7 +15,7 @@ fn three() -> MemFs {
     let mut engine = engine(&fs);
     for round in 0..3 {
         fill(&db, round);
-        db.flush(&FlushOptions::default()).unwrap();
+        db.flush().unwrap();
         engine
             .create_new_backup(&db, &CreateBackupOptions::default())
             .unwrap();
@@ -113,7 +112,7 @@ fn a_damaged_meta_file_costs_no_shared_file() {
     engine.delete_backup(1).unwrap();
     engine.garbage_collect().unwrap();
     assert_eq!(listing(&fs, "private"), ["2", "3"]);
-    // Files that only the first had cannot be identified: the third may need them.
+    // While the meta file of backup 3 is damaged, files that backup 1 alone had may be files of backup 3 too.
     let left = listing(&fs, "shared_checksum");
     assert!(left.len() >= shared.len() - 1, "{shared:?} {left:?}");
     drop(engine);
@@ -141,7 +140,7 @@ fn a_database_file_that_is_not_as_the_manifest_says_is_not_backed_up() {
     let fs = MemFs::new();
     let db = open(&fs);
     fill(&db, 0);
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     let table = db.live_files()[0].path.clone();
     let whole = fs.read_file(&table).unwrap();
     let mut engine = engine(&fs);
@@ -169,7 +168,7 @@ fn a_disk_that_is_full_costs_no_other_backup() {
         .unwrap();
     let expected = rows(&db);
     fill(&db, 1);
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     let room = MemFs::new();
     // Only the backup directory is full.
     for name in ["meta", "private", "shared_checksum", "private/1"] {

@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use esker::{
-    Db, ErrorKind, FlushOptions, ManualClock, RateLimiter, RateLimiterMode, RateLimiterOptions, WriteOptions,
-};
+use esker::{Db, ErrorKind, ManualClock, RateLimiter, RateLimiterMode, RateLimiterOptions, WriteOptions};
 use esker_backup::{
     BackupEngine, BackupEngineOptions, CreateBackupOptions, RestoreMode, RestoreOptions, ShareFilesNaming,
 };
@@ -29,14 +27,13 @@ fn every_backup_is_the_database_as_it_was() {
             for round in 0..4 {
                 fill(&db, round);
                 if round == 2 {
-                    db.compact_range(&db.default_column_family(), &Default::default(), None, None)
-                        .unwrap();
+                    db.compact_range(None, None).unwrap();
                     // Rows in no WAL.
                     let unlogged = WriteOptions {
                         disable_wal: true,
                         ..WriteOptions::default()
                     };
-                    db.put_opt(&unlogged, &db.default_column_family(), b"unlogged", b"there")
+                    db.put_cf_opt(&db.default_column_family(), b"unlogged", b"there", &unlogged)
                         .unwrap();
                 }
                 let options = CreateBackupOptions {
@@ -66,7 +63,7 @@ fn every_backup_is_the_database_as_it_was() {
                 assert_eq!(&rows(&restored), expected, "backup {id}, restored");
                 // The restored database can be written to.
                 restored.put(b"new", b"row").unwrap();
-                restored.flush(&FlushOptions::default()).unwrap();
+                restored.flush().unwrap();
                 restored.close().unwrap();
             }
         }
@@ -122,8 +119,7 @@ fn files_go_when_the_last_backup_that_needs_them_does() {
         fill(&db, round);
         if round == 2 {
             for family in db.column_families() {
-                db.compact_range(&family, &Default::default(), None, None)
-                    .unwrap();
+                db.compact_range_cf(&family, None, None).unwrap();
             }
         }
         engine.create_new_backup(&db, &flushed).unwrap();
@@ -185,7 +181,7 @@ fn files_are_named_as_the_options_say() {
     let fs = MemFs::new();
     let db = open(&fs);
     fill(&db, 0);
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     for (share_table_files, share_files_with_checksum) in [(true, false), (false, true)] {
         let mut engine = BackupEngine::open(BackupEngineOptions {
             share_table_files,
@@ -212,7 +208,7 @@ fn wals_may_be_left_out_and_those_there_kept() {
     let fs = MemFs::new();
     let db = open(&fs);
     fill(&db, 0);
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     let flushed = rows(&db);
     fill(&db, 1);
     let all = rows(&db);
@@ -268,7 +264,7 @@ fn restoring_keeps_what_it_is_told_to_and_what_is_no_databases() {
         engine.create_new_backup(&db, &flushed).unwrap();
         let expected = rows(&db);
         fill(&db, 1);
-        db.flush(&FlushOptions::default()).unwrap();
+        db.flush().unwrap();
         fs.write_file(&Path::new(DB).join("notes.txt"), b"mine").unwrap();
         let restoring = RestoreOptions {
             mode,
@@ -340,7 +336,7 @@ fn every_byte_asks_the_limiter() {
     let fs = MemFs::new();
     let db = open(&fs);
     fill(&db, 0);
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     let limiter = |mode| {
         let options = RateLimiterOptions {
             rate_bytes_per_sec: 1 << 30,
@@ -400,7 +396,7 @@ fn files_that_are_deleted_meanwhile_stay_until_they_are_copied() {
     let fs = MemFs::new();
     let db = open(&fs);
     fill(&db, 0);
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     let expected = rows(&db);
     // The database is compacted in the middle of the backup: its tables are obsolete before they are copied.
     let compacted = std::sync::atomic::AtomicBool::new(false);
@@ -411,9 +407,7 @@ fn files_that_are_deleted_meanwhile_stay_until_they_are_copied() {
             assert_eq!(holders.map(|hold| hold.holder).collect::<Vec<_>>(), ["backup 1"]);
             fill(&inside, 1);
             for family in inside.column_families() {
-                inside
-                    .compact_range(&family, &Default::default(), None, None)
-                    .unwrap();
+                inside.compact_range_cf(&family, None, None).unwrap();
             }
         }
     });
@@ -523,7 +517,7 @@ fn a_backup_is_not_restored_over_the_wals_of_another_database() {
     // A directory that another database left, with its WALs.
     fs.remove(&base::filename::current(Path::new("/new"))).unwrap();
     let fourth = put("", "/fourth", b"y");
-    fourth.flush(&FlushOptions::default()).unwrap();
+    fourth.flush().unwrap();
     fourth.close().unwrap();
     let error = Db::open(&with("/new_wals"), "/fourth").err().unwrap();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use esker::{Db, Options, ReadOptions, WriteOptions};
+use esker::{Db, Options};
 use esker_backup::{BackupEngine, BackupEngineOptions, RestoreOptions};
 use vfs::{FileSystem, MemFs};
 
@@ -41,8 +41,7 @@ pub fn fill(db: &Db, round: usize) {
         let key = format!("key{:03}", (round * 7 + at * 3) % 100);
         db.put(key.as_bytes(), format!("{round}:{at}").repeat(20).as_bytes())
             .unwrap();
-        db.put_opt(&WriteOptions::default(), &two, key.as_bytes(), b"two")
-            .unwrap();
+        db.put_cf(&two, key.as_bytes(), b"two").unwrap();
     }
     db.delete(format!("key{:03}", round % 100).as_bytes()).unwrap();
 }
@@ -51,7 +50,7 @@ pub fn fill(db: &Db, round: usize) {
 pub fn rows(db: &Db) -> BTreeMap<(String, Vec<u8>), Vec<u8>> {
     let mut rows = BTreeMap::new();
     for family in db.column_families() {
-        let mut iter = db.iter_cf(&ReadOptions::default(), &family);
+        let mut iter = db.iter_cf(&family);
         iter.seek_to_first();
         while iter.valid() {
             rows.insert(

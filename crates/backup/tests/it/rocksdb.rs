@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use esker::{ColumnFamilyOptions, Db, FlushOptions, Options};
+use esker::{ColumnFamilyOptions, Db, Options};
 use esker_backup::{
     BackupEngine, BackupEngineOptions, BackupId, CreateBackupOptions, RestoreMode, RestoreOptions,
 };
@@ -111,8 +111,7 @@ fn by_turns_in_one_directory() {
         // Our backup: tables, and rows in a WAL.
         let db = Db::open(&options, &path).unwrap();
         fill(&db, 2 * round);
-        db.flush_cf(&FlushOptions::default(), &db.column_families())
-            .unwrap();
+        db.flush_cf(&db.column_families()).unwrap();
         fill(&db, 2 * round + 1);
         let id = place
             .engine()

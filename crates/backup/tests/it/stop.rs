@@ -23,7 +23,7 @@ fn a_database(fs: &MemFs) -> Db {
     for round in 0..3 {
         fill(&db, round);
         let families = db.column_families();
-        db.flush_cf(&Default::default(), &families).unwrap();
+        db.flush_cf(&families).unwrap();
     }
     db
 }

@@ -66,6 +66,18 @@ const APPEND: &str = "StringAppendOperator";
 const APPEND_TEST: &str = "StringAppendTESTOperator";
 
 /// Joins the value and the operands with a delimiter.
+///
+/// ```
+/// # mod esker {
+/// #     pub use esker_base::merge as merge_operators;
+/// #     pub use esker_base::merge::MergeOperator;
+/// # }
+/// use esker::MergeOperator;
+/// use esker::merge_operators::StringAppend;
+///
+/// let merged = StringAppend::new(",").full_merge(b"key", Some(b"a"), &[b"b", b"c"]);
+/// assert_eq!(merged.unwrap(), b"a,b,c");
+/// ```
 #[derive(Debug)]
 pub struct StringAppend {
     name: &'static str,
@@ -117,6 +129,18 @@ impl MergeOperator for StringAppend {
 }
 
 /// Adds little-endian `u64`s, wrapping. A value of another length counts as 0, as in RocksDB.
+///
+/// ```
+/// # mod esker {
+/// #     pub use esker_base::merge as merge_operators;
+/// #     pub use esker_base::merge::MergeOperator;
+/// # }
+/// use esker::MergeOperator;
+/// use esker::merge_operators::UInt64Add;
+///
+/// let merged = UInt64Add.full_merge(b"key", Some(&2_u64.to_le_bytes()), &[&3_u64.to_le_bytes()]);
+/// assert_eq!(merged.unwrap(), 5_u64.to_le_bytes());
+/// ```
 #[derive(Debug)]
 pub struct UInt64Add;
 
@@ -144,6 +168,18 @@ impl MergeOperator for UInt64Add {
 }
 
 /// The newest operand wins, as if each merge were a put.
+///
+/// ```
+/// # mod esker {
+/// #     pub use esker_base::merge as merge_operators;
+/// #     pub use esker_base::merge::MergeOperator;
+/// # }
+/// use esker::MergeOperator;
+/// use esker::merge_operators::Put;
+///
+/// let merged = Put.full_merge(b"key", Some(b"a"), &[b"b", b"c"]);
+/// assert_eq!(merged.unwrap(), b"c");
+/// ```
 #[derive(Debug)]
 pub struct Put;
 
@@ -162,6 +198,18 @@ impl MergeOperator for Put {
 }
 
 /// The greatest of the value and the operands wins, bytewise.
+///
+/// ```
+/// # mod esker {
+/// #     pub use esker_base::merge as merge_operators;
+/// #     pub use esker_base::merge::MergeOperator;
+/// # }
+/// use esker::MergeOperator;
+/// use esker::merge_operators::Max;
+///
+/// let merged = Max.full_merge(b"key", Some(b"b"), &[b"a", b"c"]);
+/// assert_eq!(merged.unwrap(), b"c");
+/// ```
 #[derive(Debug)]
 pub struct Max;
 
@@ -181,6 +229,18 @@ impl MergeOperator for Max {
 }
 
 /// The exclusive or of the value and the operands, byte by byte; shorter ones count as if zeros followed.
+///
+/// ```
+/// # mod esker {
+/// #     pub use esker_base::merge as merge_operators;
+/// #     pub use esker_base::merge::MergeOperator;
+/// # }
+/// use esker::MergeOperator;
+/// use esker::merge_operators::BytesXor;
+///
+/// let merged = BytesXor.full_merge(b"key", Some(&[0b1100]), &[&[0b1010]]);
+/// assert_eq!(merged.unwrap(), [0b0110]);
+/// ```
 #[derive(Debug)]
 pub struct BytesXor;
 
@@ -210,6 +270,18 @@ impl MergeOperator for BytesXor {
 /// Merges sorted lists of 32-bit numbers, written as text between commas, into one sorted list. As in
 /// RocksDB, the value below the oldest operand is dropped. If an operand contains a non-number, where RocksDB
 /// ends the process, the merge fails.
+///
+/// ```
+/// # mod esker {
+/// #     pub use esker_base::merge as merge_operators;
+/// #     pub use esker_base::merge::MergeOperator;
+/// # }
+/// use esker::MergeOperator;
+/// use esker::merge_operators::SortList;
+///
+/// let merged = SortList.full_merge(b"key", None, &[b"1,5", b"2,3"]);
+/// assert_eq!(merged.unwrap(), b"1,2,3,5");
+/// ```
 #[derive(Debug)]
 pub struct SortList;
 

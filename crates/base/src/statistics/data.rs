@@ -127,6 +127,8 @@ impl fmt::Display for HistogramImpl {
 }
 
 /// The summary of a histogram: RocksDB's `HistogramData`, all 0 if nothing was counted.
+///
+/// See the example of [`Statistics`](super::Statistics).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct HistogramData {
     /// The value that half of the values do not exceed.

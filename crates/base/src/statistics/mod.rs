@@ -18,7 +18,9 @@ pub use names::{Histogram, Ticker};
 
 use crate::per_thread::PerThread;
 
-/// How much is counted. Each level includes those before it.
+/// The extent of the statistics. Each level includes those before it.
+///
+/// See the example of [`Statistics`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum StatsLevel {
@@ -59,6 +61,18 @@ impl StatsLevel {
 /// A ticker costs an addition to memory that no other thread writes to; a histogram costs five. A read adds
 /// up the counts of all threads; a count that is added at the same time may or may not be included. Takes
 /// about 50 KiB for each core.
+///
+/// ```
+/// # use esker_base::statistics as esker;
+/// use esker::{Histogram, Statistics, StatsLevel, Ticker};
+///
+/// // Set as `Options::statistics`.
+/// let statistics = Statistics::of_level(StatsLevel::ExceptDetailedTimers);
+/// statistics.record_tick(Ticker::BytesRead, 100);
+/// statistics.record_in_histogram(Histogram::DbGet, 20);
+/// assert_eq!(statistics.get_ticker_count(Ticker::BytesRead), 100);
+/// assert_eq!(statistics.histogram_data(Histogram::DbGet).max, 20);
+/// ```
 pub struct Statistics {
     level: AtomicU8,
     stripes: PerThread<Stripe>,

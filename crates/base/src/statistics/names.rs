@@ -10,7 +10,7 @@ macro_rules! named {
         }
 
         impl $enum {
-            /// All of them, in the order of printing.
+            /// All values, in the order of printing.
             pub const ALL: &'static [$enum] = &[$($enum::$variant),+];
 
             /// RocksDB's name; names of counters that RocksDB does not have begin with `esker.`.
@@ -30,6 +30,8 @@ macro_rules! named {
 
 named! {
     /// A counter of events, bytes or time.
+    ///
+    /// See the example of [`Statistics`](super::Statistics).
     Ticker {
         /// Blocks, of whatever kind, that a reader looked for in the block cache and did not find there.
         BlockCacheMiss = "rocksdb.block.cache.miss";
@@ -273,12 +275,20 @@ named! {
         BytesDecompressedTo = "rocksdb.bytes.decompressed.to";
         /// Nanoseconds that merge operators took.
         MergeOperationTotalTime = "rocksdb.merge.operation.time.nanos";
+        /// Searches of a table that the row cache answered.
+        RowCacheHit = "rocksdb.row.cache.hit";
+        /// Searches of a table whose entries for the key were not in the row cache.
+        RowCacheMiss = "rocksdb.row.cache.miss";
         /// Nanoseconds that compaction filters took.
         FilterOperationTotalTime = "rocksdb.filter.operation.time.nanos";
         /// Microseconds of CPU time that compactions took.
         CompactionCpuTotalTime = "rocksdb.compaction.total.time.cpu_micros";
-        /// Files deleted.
+        /// Files deleted at once: not paced by an SST file manager.
         FilesDeletedImmediately = "rocksdb.files.deleted.immediately";
+        /// Files that an SST file manager has renamed to be deleted later.
+        FilesMarkedTrash = "rocksdb.files.marked.trash";
+        /// Files that were deleted later, at the rate of an SST file manager.
+        FilesDeletedFromTrashQueue = "rocksdb.files.marked.trash.deleted";
         /// Failures of background jobs and of the WAL that stopped the database.
         BgErrorCount = "rocksdb.error.handler.bg.error.count";
         /// Failures that stopped the database and that the file system reported.
@@ -300,6 +310,8 @@ named! {
 
 named! {
     /// A distribution of values.
+    ///
+    /// See the example of [`Statistics`](super::Statistics).
     Histogram {
         /// Microseconds of a Get.
         DbGet = "rocksdb.db.get.micros";

@@ -234,29 +234,29 @@ impl BlockBasedTableOptionsFields {
 impl BlockBasedTableOptionsFields {
     /// Passes the fields that are rows of `esker::BlockBasedOptions`.
     pub fn apply_table(&self, options: &mut esker::BlockBasedOptions) -> esker::Result<()> {
-        apply(options, "cache_index_and_filter_blocks", self.cache_index_and_filter_blocks as f64, &self.cache_index_and_filter_blocks.to_string())?;
-        apply(options, "cache_index_and_filter_blocks_with_high_priority", self.cache_index_and_filter_blocks_with_high_priority as f64, &self.cache_index_and_filter_blocks_with_high_priority.to_string())?;
-        apply(options, "pin_l0_filter_and_index_blocks_in_cache", self.pin_l0_filter_and_index_blocks_in_cache as f64, &self.pin_l0_filter_and_index_blocks_in_cache.to_string())?;
-        apply(options, "pin_top_level_index_and_filter", self.pin_top_level_index_and_filter as f64, &self.pin_top_level_index_and_filter.to_string())?;
-        apply(options, "data_block_hash_table_util_ratio", self.data_block_hash_table_util_ratio as f64, &self.data_block_hash_table_util_ratio.to_string())?;
-        apply(options, "no_block_cache", self.no_block_cache as f64, &self.no_block_cache.to_string())?;
-        apply(options, "block_size", self.block_size as f64, &self.block_size.to_string())?;
-        apply(options, "block_size_deviation", self.block_size_deviation as f64, &self.block_size_deviation.to_string())?;
-        apply(options, "block_restart_interval", self.block_restart_interval as f64, &self.block_restart_interval.to_string())?;
-        apply(options, "index_block_restart_interval", self.index_block_restart_interval as f64, &self.index_block_restart_interval.to_string())?;
-        apply(options, "metadata_block_size", self.metadata_block_size as f64, &self.metadata_block_size.to_string())?;
-        apply(options, "partition_filters", self.partition_filters as f64, &self.partition_filters.to_string())?;
-        apply(options, "decouple_partitioned_filters", self.decouple_partitioned_filters as f64, &self.decouple_partitioned_filters.to_string())?;
-        apply(options, "optimize_filters_for_memory", self.optimize_filters_for_memory as f64, &self.optimize_filters_for_memory.to_string())?;
-        apply(options, "use_delta_encoding", self.use_delta_encoding as f64, &self.use_delta_encoding.to_string())?;
-        apply(options, "whole_key_filtering", self.whole_key_filtering as f64, &self.whole_key_filtering.to_string())?;
-        apply(options, "format_version", self.format_version as f64, &self.format_version.to_string())?;
-        apply(options, "separate_key_value_in_data_block", self.separate_key_value_in_data_block as f64, &self.separate_key_value_in_data_block.to_string())?;
-        apply(options, "enable_index_compression", self.enable_index_compression as f64, &self.enable_index_compression.to_string())?;
-        apply(options, "block_align", self.block_align as f64, &self.block_align.to_string())?;
-        apply(options, "max_auto_readahead_size", self.max_auto_readahead_size as f64, &self.max_auto_readahead_size.to_string())?;
-        apply(options, "initial_auto_readahead_size", self.initial_auto_readahead_size as f64, &self.initial_auto_readahead_size.to_string())?;
-        apply(options, "num_file_reads_for_auto_readahead", self.num_file_reads_for_auto_readahead as f64, &self.num_file_reads_for_auto_readahead.to_string())?;
+        apply(options, "cache_index_and_filter_blocks", self.cache_index_and_filter_blocks)?;
+        apply(options, "cache_index_and_filter_blocks_with_high_priority", self.cache_index_and_filter_blocks_with_high_priority)?;
+        apply(options, "pin_l0_filter_and_index_blocks_in_cache", self.pin_l0_filter_and_index_blocks_in_cache)?;
+        apply(options, "pin_top_level_index_and_filter", self.pin_top_level_index_and_filter)?;
+        apply(options, "data_block_hash_table_util_ratio", self.data_block_hash_table_util_ratio)?;
+        apply(options, "no_block_cache", self.no_block_cache)?;
+        apply(options, "block_size", self.block_size)?;
+        apply(options, "block_size_deviation", self.block_size_deviation)?;
+        apply(options, "block_restart_interval", self.block_restart_interval)?;
+        apply(options, "index_block_restart_interval", self.index_block_restart_interval)?;
+        apply(options, "metadata_block_size", self.metadata_block_size)?;
+        apply(options, "partition_filters", self.partition_filters)?;
+        apply(options, "decouple_partitioned_filters", self.decouple_partitioned_filters)?;
+        apply(options, "optimize_filters_for_memory", self.optimize_filters_for_memory)?;
+        apply(options, "use_delta_encoding", self.use_delta_encoding)?;
+        apply(options, "whole_key_filtering", self.whole_key_filtering)?;
+        apply(options, "format_version", self.format_version)?;
+        apply(options, "separate_key_value_in_data_block", self.separate_key_value_in_data_block)?;
+        apply(options, "enable_index_compression", self.enable_index_compression)?;
+        apply(options, "block_align", self.block_align)?;
+        apply(options, "max_auto_readahead_size", self.max_auto_readahead_size)?;
+        apply(options, "initial_auto_readahead_size", self.initial_auto_readahead_size)?;
+        apply(options, "num_file_reads_for_auto_readahead", self.num_file_reads_for_auto_readahead)?;
         Ok(())
     }
 }
@@ -1562,94 +1562,181 @@ impl OptionsFields {
 impl OptionsFields {
     /// Passes the fields that are rows of `esker::Options`.
     pub fn apply_db(&self, options: &mut esker::Options) -> esker::Result<()> {
-        apply(options, "allow_ingest_behind", self.allow_ingest_behind as f64, &self.allow_ingest_behind.to_string())?;
-        apply(options, "create_if_missing", self.create_if_missing as f64, &self.create_if_missing.to_string())?;
-        apply(options, "create_missing_column_families", self.create_missing_column_families as f64, &self.create_missing_column_families.to_string())?;
-        apply(options, "error_if_exists", self.error_if_exists as f64, &self.error_if_exists.to_string())?;
-        apply(options, "db_write_buffer_size", self.db_write_buffer_size as f64, &self.db_write_buffer_size.to_string())?;
-        apply(options, "max_open_files", self.max_open_files as f64, &self.max_open_files.to_string())?;
-        apply(options, "max_total_wal_size", self.max_total_wal_size as f64, &self.max_total_wal_size.to_string())?;
-        apply(options, "max_subcompactions", self.max_subcompactions as f64, &self.max_subcompactions.to_string())?;
-        apply(options, "max_background_jobs", self.max_background_jobs as f64, &self.max_background_jobs.to_string())?;
-        apply(options, "max_log_file_size", self.max_log_file_size as f64, &self.max_log_file_size.to_string())?;
-        apply(options, "log_file_time_to_roll", self.log_file_time_to_roll as f64, &self.log_file_time_to_roll.to_string())?;
-        apply(options, "keep_log_file_num", self.keep_log_file_num as f64, &self.keep_log_file_num.to_string())?;
-        apply(options, "recycle_log_file_num", self.recycle_log_file_num as f64, &self.recycle_log_file_num.to_string())?;
-        apply(options, "max_manifest_file_size", self.max_manifest_file_size as f64, &self.max_manifest_file_size.to_string())?;
-        apply(options, "wal_ttl_seconds", self.WAL_ttl_seconds as f64, &self.WAL_ttl_seconds.to_string())?;
-        apply(options, "wal_size_limit_mb", self.WAL_size_limit_MB as f64, &self.WAL_size_limit_MB.to_string())?;
-        apply(options, "allow_mmap_reads", self.allow_mmap_reads as f64, &self.allow_mmap_reads.to_string())?;
-        apply(options, "use_direct_reads", self.use_direct_reads as f64, &self.use_direct_reads.to_string())?;
-        apply(options, "use_direct_io_for_flush_and_compaction", self.use_direct_io_for_flush_and_compaction as f64, &self.use_direct_io_for_flush_and_compaction.to_string())?;
-        apply(options, "stats_dump_period_sec", self.stats_dump_period_sec as f64, &self.stats_dump_period_sec.to_string())?;
-        apply(options, "stats_persist_period_sec", self.stats_persist_period_sec as f64, &self.stats_persist_period_sec.to_string())?;
-        apply(options, "advise_random_on_open", self.advise_random_on_open as f64, &self.advise_random_on_open.to_string())?;
-        apply(options, "bytes_per_sync", self.bytes_per_sync as f64, &self.bytes_per_sync.to_string())?;
-        apply(options, "wal_bytes_per_sync", self.wal_bytes_per_sync as f64, &self.wal_bytes_per_sync.to_string())?;
-        apply(options, "allow_concurrent_memtable_write", self.allow_concurrent_memtable_write as f64, &self.allow_concurrent_memtable_write.to_string())?;
-        apply(options, "write_dbid_to_manifest", self.write_dbid_to_manifest as f64, &self.write_dbid_to_manifest.to_string())?;
-        apply(options, "write_identity_file", self.write_identity_file as f64, &self.write_identity_file.to_string())?;
-        apply(options, "atomic_flush", self.atomic_flush as f64, &self.atomic_flush.to_string())?;
-        apply(options, "manual_wal_flush", self.manual_wal_flush as f64, &self.manual_wal_flush.to_string())?;
-        apply(options, "verify_sst_unique_id_in_manifest", self.verify_sst_unique_id_in_manifest as f64, &self.verify_sst_unique_id_in_manifest.to_string())?;
-        apply(options, "use_direct_io_for_compaction_reads", self.use_direct_io_for_compaction_reads as f64, &self.use_direct_io_for_compaction_reads.to_string())?;
-        apply(options, "persist_stats_to_disk", self.persist_stats_to_disk as f64, &self.persist_stats_to_disk.to_string())?;
-        apply(options, "stats_history_buffer_size", self.stats_history_buffer_size as f64, &self.stats_history_buffer_size.to_string())?;
-        apply(options, "strict_bytes_per_sync", self.strict_bytes_per_sync as f64, &self.strict_bytes_per_sync.to_string())?;
-        apply(options, "allow_2pc", self.allow_2pc as f64, &self.allow_2pc.to_string())?;
-        apply(options, "avoid_flush_during_recovery", self.avoid_flush_during_recovery as f64, &self.avoid_flush_during_recovery.to_string())?;
-        apply(options, "avoid_flush_during_shutdown", self.avoid_flush_during_shutdown as f64, &self.avoid_flush_during_shutdown.to_string())?;
-        apply(options, "log_readahead_size", self.log_readahead_size as f64, &self.log_readahead_size.to_string())?;
-        apply(options, "max_bgerror_resume_count", self.max_bgerror_resume_count as f64, &self.max_bgerror_resume_count.to_string())?;
-        apply(options, "bgerror_resume_retry_interval", self.bgerror_resume_retry_interval as f64, &self.bgerror_resume_retry_interval.to_string())?;
-        apply(options, "follower_refresh_catchup_period_ms", self.follower_refresh_catchup_period_ms as f64, &self.follower_refresh_catchup_period_ms.to_string())?;
-        apply(options, "follower_catchup_retry_count", self.follower_catchup_retry_count as f64, &self.follower_catchup_retry_count.to_string())?;
-        apply(options, "follower_catchup_retry_wait_ms", self.follower_catchup_retry_wait_ms as f64, &self.follower_catchup_retry_wait_ms.to_string())?;
-        apply(options, "compaction_readahead_size", self.compaction_readahead_size as f64, &self.compaction_readahead_size.to_string())?;
+        apply(options, "allow_ingest_behind", self.allow_ingest_behind)?;
+        apply(options, "create_if_missing", self.create_if_missing)?;
+        apply(options, "create_missing_column_families", self.create_missing_column_families)?;
+        apply(options, "error_if_exists", self.error_if_exists)?;
+        apply(options, "db_write_buffer_size", self.db_write_buffer_size)?;
+        apply(options, "max_open_files", self.max_open_files)?;
+        apply(options, "max_total_wal_size", self.max_total_wal_size)?;
+        apply(options, "max_subcompactions", self.max_subcompactions)?;
+        apply(options, "max_background_jobs", self.max_background_jobs)?;
+        apply(options, "max_log_file_size", self.max_log_file_size)?;
+        apply(options, "log_file_time_to_roll", self.log_file_time_to_roll)?;
+        apply(options, "keep_log_file_num", self.keep_log_file_num)?;
+        apply(options, "recycle_log_file_num", self.recycle_log_file_num)?;
+        apply(options, "max_manifest_file_size", self.max_manifest_file_size)?;
+        apply(options, "wal_ttl_seconds", self.WAL_ttl_seconds)?;
+        apply(options, "wal_size_limit_mb", self.WAL_size_limit_MB)?;
+        apply(options, "allow_mmap_reads", self.allow_mmap_reads)?;
+        apply(options, "use_direct_reads", self.use_direct_reads)?;
+        apply(options, "use_direct_io_for_flush_and_compaction", self.use_direct_io_for_flush_and_compaction)?;
+        apply(options, "stats_dump_period_sec", self.stats_dump_period_sec)?;
+        apply(options, "stats_persist_period_sec", self.stats_persist_period_sec)?;
+        apply(options, "advise_random_on_open", self.advise_random_on_open)?;
+        apply(options, "bytes_per_sync", self.bytes_per_sync)?;
+        apply(options, "wal_bytes_per_sync", self.wal_bytes_per_sync)?;
+        apply(options, "allow_concurrent_memtable_write", self.allow_concurrent_memtable_write)?;
+        apply(options, "write_dbid_to_manifest", self.write_dbid_to_manifest)?;
+        apply(options, "write_identity_file", self.write_identity_file)?;
+        apply(options, "track_and_verify_wals_in_manifest", self.track_and_verify_wals_in_manifest)?;
+        apply(options, "atomic_flush", self.atomic_flush)?;
+        apply(options, "manual_wal_flush", self.manual_wal_flush)?;
+        apply(options, "track_and_verify_wals", self.track_and_verify_wals)?;
+        apply(options, "verify_sst_unique_id_in_manifest", self.verify_sst_unique_id_in_manifest)?;
+        apply(options, "use_direct_io_for_compaction_reads", self.use_direct_io_for_compaction_reads)?;
+        apply(options, "persist_stats_to_disk", self.persist_stats_to_disk)?;
+        apply(options, "stats_history_buffer_size", self.stats_history_buffer_size)?;
+        apply(options, "strict_bytes_per_sync", self.strict_bytes_per_sync)?;
+        apply(options, "allow_2pc", self.allow_2pc)?;
+        apply(options, "avoid_flush_during_recovery", self.avoid_flush_during_recovery)?;
+        apply(options, "avoid_flush_during_shutdown", self.avoid_flush_during_shutdown)?;
+        apply(options, "log_readahead_size", self.log_readahead_size)?;
+        apply(options, "best_efforts_recovery", self.best_efforts_recovery)?;
+        apply(options, "max_bgerror_resume_count", self.max_bgerror_resume_count)?;
+        apply(options, "bgerror_resume_retry_interval", self.bgerror_resume_retry_interval)?;
+        apply(options, "follower_refresh_catchup_period_ms", self.follower_refresh_catchup_period_ms)?;
+        apply(options, "follower_catchup_retry_count", self.follower_catchup_retry_count)?;
+        apply(options, "follower_catchup_retry_wait_ms", self.follower_catchup_retry_wait_ms)?;
+        apply(options, "compaction_readahead_size", self.compaction_readahead_size)?;
         Ok(())
     }
 
     /// Passes the fields that are rows of `esker::ColumnFamilyOptions`.
     pub fn apply_cf(&self, options: &mut esker::ColumnFamilyOptions) -> esker::Result<()> {
-        apply(options, "write_buffer_size", self.write_buffer_size as f64, &self.write_buffer_size.to_string())?;
-        apply(options, "num_levels", self.num_levels as f64, &self.num_levels.to_string())?;
-        apply(options, "level0_file_num_compaction_trigger", self.level0_file_num_compaction_trigger as f64, &self.level0_file_num_compaction_trigger.to_string())?;
-        apply(options, "level0_slowdown_writes_trigger", self.level0_slowdown_writes_trigger as f64, &self.level0_slowdown_writes_trigger.to_string())?;
-        apply(options, "level0_stop_writes_trigger", self.level0_stop_writes_trigger as f64, &self.level0_stop_writes_trigger.to_string())?;
-        apply(options, "target_file_size_base", self.target_file_size_base as f64, &self.target_file_size_base.to_string())?;
-        apply(options, "target_file_size_multiplier", self.target_file_size_multiplier as f64, &self.target_file_size_multiplier.to_string())?;
-        apply(options, "max_bytes_for_level_base", self.max_bytes_for_level_base as f64, &self.max_bytes_for_level_base.to_string())?;
-        apply(options, "level_compaction_dynamic_level_bytes", self.level_compaction_dynamic_level_bytes as f64, &self.level_compaction_dynamic_level_bytes.to_string())?;
-        apply(options, "max_bytes_for_level_multiplier", self.max_bytes_for_level_multiplier as f64, &self.max_bytes_for_level_multiplier.to_string())?;
-        apply(options, "ttl", self.ttl as f64, &self.ttl.to_string())?;
-        apply(options, "periodic_compaction_seconds", self.periodic_compaction_seconds as f64, &self.periodic_compaction_seconds.to_string())?;
-        apply(options, "enable_blob_files", self.enable_blob_files as f64, &self.enable_blob_files.to_string())?;
-        apply(options, "min_blob_size", self.min_blob_size as f64, &self.min_blob_size.to_string())?;
-        apply(options, "blob_file_size", self.blob_file_size as f64, &self.blob_file_size.to_string())?;
-        apply(options, "enable_blob_garbage_collection", self.enable_blob_gc as f64, &self.enable_blob_gc.to_string())?;
-        apply(options, "blob_garbage_collection_age_cutoff", self.blob_gc_age_cutoff as f64, &self.blob_gc_age_cutoff.to_string())?;
-        apply(options, "blob_garbage_collection_force_threshold", self.blob_gc_force_threshold as f64, &self.blob_gc_force_threshold.to_string())?;
-        apply(options, "blob_compaction_readahead_size", self.blob_compaction_readahead_size as f64, &self.blob_compaction_readahead_size.to_string())?;
-        apply(options, "blob_file_starting_level", self.blob_file_starting_level as f64, &self.blob_file_starting_level.to_string())?;
-        apply(options, "max_write_buffer_number", self.max_write_buffer_number as f64, &self.max_write_buffer_number.to_string())?;
-        apply(options, "min_write_buffer_number_to_merge", self.min_write_buffer_number_to_merge as f64, &self.min_write_buffer_number_to_merge.to_string())?;
-        apply(options, "soft_pending_compaction_bytes_limit", self.soft_pending_compaction_bytes_limit as f64, &self.soft_pending_compaction_bytes_limit.to_string())?;
-        apply(options, "hard_pending_compaction_bytes_limit", self.hard_pending_compaction_bytes_limit as f64, &self.hard_pending_compaction_bytes_limit.to_string())?;
-        apply(options, "max_sequential_skip_in_iterations", self.max_sequential_skip_in_iterations as f64, &self.max_sequential_skip_in_iterations.to_string())?;
-        apply(options, "disable_auto_compactions", self.disable_auto_compactions as f64, &self.disable_auto_compactions.to_string())?;
-        apply(options, "optimize_filters_for_hits", self.optimize_filters_for_hits as f64, &self.optimize_filters_for_hits.to_string())?;
-        apply(options, "memtable_prefix_bloom_size_ratio", self.memtable_prefix_bloom_size_ratio as f64, &self.memtable_prefix_bloom_size_ratio.to_string())?;
-        apply(options, "max_compaction_bytes", self.max_compaction_bytes as f64, &self.max_compaction_bytes.to_string())?;
-        apply(options, "memtable_whole_key_filtering", self.memtable_whole_key_filtering as f64, &self.memtable_whole_key_filtering.to_string())?;
-        apply(options, "paranoid_file_checks", self.paranoid_file_checks as f64, &self.paranoid_file_checks.to_string())?;
-        apply(options, "preserve_internal_time_seconds", self.preserve_internal_time_seconds as f64, &self.preserve_internal_time_seconds.to_string())?;
-        apply(options, "memtable_protection_bytes_per_key", self.memtable_protection_bytes_per_key as f64, &self.memtable_protection_bytes_per_key.to_string())?;
-        apply(options, "block_protection_bytes_per_key", self.block_protection_bytes_per_key as f64, &self.block_protection_bytes_per_key.to_string())?;
-        apply(options, "paranoid_memory_checks", self.paranoid_memory_checks as f64, &self.paranoid_memory_checks.to_string())?;
-        apply(options, "memtable_verify_per_key_checksum_on_seek", self.memtable_verify_per_key_checksum_on_seek as f64, &self.memtable_verify_per_key_checksum_on_seek.to_string())?;
-        apply(options, "cf_allow_ingest_behind", self.cf_allow_ingest_behind as f64, &self.cf_allow_ingest_behind.to_string())?;
-        apply(options, "uncache_aggressiveness", self.uncache_aggressiveness as f64, &self.uncache_aggressiveness.to_string())?;
+        apply(options, "write_buffer_size", self.write_buffer_size)?;
+        apply(options, "num_levels", self.num_levels)?;
+        apply(options, "level0_file_num_compaction_trigger", self.level0_file_num_compaction_trigger)?;
+        apply(options, "level0_slowdown_writes_trigger", self.level0_slowdown_writes_trigger)?;
+        apply(options, "level0_stop_writes_trigger", self.level0_stop_writes_trigger)?;
+        apply(options, "target_file_size_base", self.target_file_size_base)?;
+        apply(options, "target_file_size_multiplier", self.target_file_size_multiplier)?;
+        apply(options, "max_bytes_for_level_base", self.max_bytes_for_level_base)?;
+        apply(options, "level_compaction_dynamic_level_bytes", self.level_compaction_dynamic_level_bytes)?;
+        apply(options, "max_bytes_for_level_multiplier", self.max_bytes_for_level_multiplier)?;
+        apply(options, "ttl", self.ttl)?;
+        apply(options, "periodic_compaction_seconds", self.periodic_compaction_seconds)?;
+        apply(options, "enable_blob_files", self.enable_blob_files)?;
+        apply(options, "min_blob_size", self.min_blob_size)?;
+        apply(options, "blob_file_size", self.blob_file_size)?;
+        apply(options, "enable_blob_garbage_collection", self.enable_blob_gc)?;
+        apply(options, "blob_garbage_collection_age_cutoff", self.blob_gc_age_cutoff)?;
+        apply(options, "blob_garbage_collection_force_threshold", self.blob_gc_force_threshold)?;
+        apply(options, "blob_compaction_readahead_size", self.blob_compaction_readahead_size)?;
+        apply(options, "blob_file_starting_level", self.blob_file_starting_level)?;
+        apply(options, "max_write_buffer_number", self.max_write_buffer_number)?;
+        apply(options, "min_write_buffer_number_to_merge", self.min_write_buffer_number_to_merge)?;
+        apply(options, "soft_pending_compaction_bytes_limit", self.soft_pending_compaction_bytes_limit)?;
+        apply(options, "hard_pending_compaction_bytes_limit", self.hard_pending_compaction_bytes_limit)?;
+        apply(options, "max_sequential_skip_in_iterations", self.max_sequential_skip_in_iterations)?;
+        apply(options, "disable_auto_compactions", self.disable_auto_compactions)?;
+        apply(options, "optimize_filters_for_hits", self.optimize_filters_for_hits)?;
+        apply(options, "memtable_prefix_bloom_size_ratio", self.memtable_prefix_bloom_size_ratio)?;
+        apply(options, "max_compaction_bytes", self.max_compaction_bytes)?;
+        apply(options, "memtable_whole_key_filtering", self.memtable_whole_key_filtering)?;
+        apply(options, "paranoid_file_checks", self.paranoid_file_checks)?;
+        apply(options, "preserve_internal_time_seconds", self.preserve_internal_time_seconds)?;
+        apply(options, "memtable_protection_bytes_per_key", self.memtable_protection_bytes_per_key)?;
+        apply(options, "block_protection_bytes_per_key", self.block_protection_bytes_per_key)?;
+        apply(options, "paranoid_memory_checks", self.paranoid_memory_checks)?;
+        apply(options, "memtable_verify_per_key_checksum_on_seek", self.memtable_verify_per_key_checksum_on_seek)?;
+        apply(options, "cf_allow_ingest_behind", self.cf_allow_ingest_behind)?;
+        apply(options, "uncache_aggressiveness", self.uncache_aggressiveness)?;
         Ok(())
+    }
+
+    /// Returns the names and values of the kept fields that are not at their defaults.
+    pub fn kept(&self) -> Vec<(&'static str, String)> {
+        let default = Self::default();
+        let mut kept = Vec::new();
+        if self.paranoid_checks != default.paranoid_checks { kept.push(("paranoid_checks", format!("{}", self.paranoid_checks))); }
+        if self.open_files_async != default.open_files_async { kept.push(("open_files_async", format!("{}", self.open_files_async))); }
+        if self.max_file_opening_threads != default.max_file_opening_threads { kept.push(("max_file_opening_threads", format!("{}", self.max_file_opening_threads))); }
+        if self.compression_options_zstd_max_train_bytes != default.compression_options_zstd_max_train_bytes { kept.push(("compression_options_zstd_max_train_bytes", format!("{}", self.compression_options_zstd_max_train_bytes))); }
+        if self.compression_options_use_zstd_dict_trainer != default.compression_options_use_zstd_dict_trainer { kept.push(("compression_options_use_zstd_dict_trainer", format!("{}", self.compression_options_use_zstd_dict_trainer))); }
+        if self.compression_options_parallel_threads != default.compression_options_parallel_threads { kept.push(("compression_options_parallel_threads", format!("{}", self.compression_options_parallel_threads))); }
+        if self.compression_options_max_dict_buffer_bytes != default.compression_options_max_dict_buffer_bytes { kept.push(("compression_options_max_dict_buffer_bytes", format!("{}", self.compression_options_max_dict_buffer_bytes))); }
+        if self.memtable_op_scan_flush_trigger != default.memtable_op_scan_flush_trigger { kept.push(("memtable_op_scan_flush_trigger", format!("{}", self.memtable_op_scan_flush_trigger))); }
+        if self.memtable_avg_op_scan_flush_trigger != default.memtable_avg_op_scan_flush_trigger { kept.push(("memtable_avg_op_scan_flush_trigger", format!("{}", self.memtable_avg_op_scan_flush_trigger))); }
+        if self.min_tombstones_for_range_conversion != default.min_tombstones_for_range_conversion { kept.push(("min_tombstones_for_range_conversion", format!("{}", self.min_tombstones_for_range_conversion))); }
+        if self.skip_stats_update_on_db_open != default.skip_stats_update_on_db_open { kept.push(("skip_stats_update_on_db_open", format!("{}", self.skip_stats_update_on_db_open))); }
+        if self.read_triggered_compaction_threshold != default.read_triggered_compaction_threshold { kept.push(("read_triggered_compaction_threshold", format!("{:.6}", self.read_triggered_compaction_threshold))); }
+        if self.max_compaction_trigger_wakeup_seconds != default.max_compaction_trigger_wakeup_seconds { kept.push(("max_compaction_trigger_wakeup_seconds", format!("{}", self.max_compaction_trigger_wakeup_seconds))); }
+        if self.max_write_buffer_size_to_maintain != default.max_write_buffer_size_to_maintain { kept.push(("max_write_buffer_size_to_maintain", format!("{}", self.max_write_buffer_size_to_maintain))); }
+        if self.enable_pipelined_write != default.enable_pipelined_write { kept.push(("enable_pipelined_write", format!("{}", self.enable_pipelined_write))); }
+        if self.unordered_write != default.unordered_write { kept.push(("unordered_write", format!("{}", self.unordered_write))); }
+        if self.max_background_compactions != default.max_background_compactions { kept.push(("max_background_compactions", format!("{}", self.max_background_compactions))); }
+        if self.max_background_flushes != default.max_background_flushes { kept.push(("max_background_flushes", format!("{}", self.max_background_flushes))); }
+        if self.table_cache_numshardbits != default.table_cache_numshardbits { kept.push(("table_cache_numshardbits", format!("{}", self.table_cache_numshardbits))); }
+        if self.arena_block_size != default.arena_block_size { kept.push(("arena_block_size", format!("{}", self.arena_block_size))); }
+        if self.use_fsync != default.use_fsync { kept.push(("use_fsync", format!("{}", self.use_fsync))); }
+        if self.manifest_preallocation_size != default.manifest_preallocation_size { kept.push(("manifest_preallocation_size", format!("{}", self.manifest_preallocation_size))); }
+        if self.allow_mmap_writes != default.allow_mmap_writes { kept.push(("allow_mmap_writes", format!("{}", self.allow_mmap_writes))); }
+        if self.is_fd_close_on_exec != default.is_fd_close_on_exec { kept.push(("is_fd_close_on_exec", format!("{}", self.is_fd_close_on_exec))); }
+        if self.use_adaptive_mutex != default.use_adaptive_mutex { kept.push(("use_adaptive_mutex", format!("{}", self.use_adaptive_mutex))); }
+        if self.writable_file_max_buffer_size != default.writable_file_max_buffer_size { kept.push(("writable_file_max_buffer_size", format!("{}", self.writable_file_max_buffer_size))); }
+        if self.enable_write_thread_adaptive_yield != default.enable_write_thread_adaptive_yield { kept.push(("enable_write_thread_adaptive_yield", format!("{}", self.enable_write_thread_adaptive_yield))); }
+        if self.delete_obsolete_files_period_micros != default.delete_obsolete_files_period_micros { kept.push(("delete_obsolete_files_period_micros", format!("{}", self.delete_obsolete_files_period_micros))); }
+        if self.memtable_huge_page_size != default.memtable_huge_page_size { kept.push(("memtable_huge_page_size", format!("{}", self.memtable_huge_page_size))); }
+        if self.max_successive_merges != default.max_successive_merges { kept.push(("max_successive_merges", format!("{}", self.max_successive_merges))); }
+        if self.bloom_locality != default.bloom_locality { kept.push(("bloom_locality", format!("{}", self.bloom_locality))); }
+        if self.inplace_update_support != default.inplace_update_support { kept.push(("inplace_update_support", format!("{}", self.inplace_update_support))); }
+        if self.inplace_update_num_locks != default.inplace_update_num_locks { kept.push(("inplace_update_num_locks", format!("{}", self.inplace_update_num_locks))); }
+        if self.report_bg_io_stats != default.report_bg_io_stats { kept.push(("report_bg_io_stats", format!("{}", self.report_bg_io_stats))); }
+        if self.avoid_unnecessary_blocking_io != default.avoid_unnecessary_blocking_io { kept.push(("avoid_unnecessary_blocking_io", format!("{}", self.avoid_unnecessary_blocking_io))); }
+        if self.experimental_mempurge_threshold != default.experimental_mempurge_threshold { kept.push(("experimental_mempurge_threshold", format!("{:.6}", self.experimental_mempurge_threshold))); }
+        if self.dump_malloc_stats != default.dump_malloc_stats { kept.push(("dump_malloc_stats", format!("{}", self.dump_malloc_stats))); }
+        if self.flush_verify_memtable_count != default.flush_verify_memtable_count { kept.push(("flush_verify_memtable_count", format!("{}", self.flush_verify_memtable_count))); }
+        if self.compaction_verify_record_count != default.compaction_verify_record_count { kept.push(("compaction_verify_record_count", format!("{}", self.compaction_verify_record_count))); }
+        if self.read_io_executor_threads != default.read_io_executor_threads { kept.push(("read_io_executor_threads", format!("{}", self.read_io_executor_threads))); }
+        if self.async_wal_precreate != default.async_wal_precreate { kept.push(("async_wal_precreate", format!("{}", self.async_wal_precreate))); }
+        if self.verify_manifest_content_on_close != default.verify_manifest_content_on_close { kept.push(("verify_manifest_content_on_close", format!("{}", self.verify_manifest_content_on_close))); }
+        if self.optimize_manifest_for_recovery != default.optimize_manifest_for_recovery { kept.push(("optimize_manifest_for_recovery", format!("{}", self.optimize_manifest_for_recovery))); }
+        if self.reuse_manifest_on_open != default.reuse_manifest_on_open { kept.push(("reuse_manifest_on_open", format!("{}", self.reuse_manifest_on_open))); }
+        if self.max_manifest_space_amp_pct != default.max_manifest_space_amp_pct { kept.push(("max_manifest_space_amp_pct", format!("{}", self.max_manifest_space_amp_pct))); }
+        if self.allow_fallocate != default.allow_fallocate { kept.push(("allow_fallocate", format!("{}", self.allow_fallocate))); }
+        if self.enable_thread_tracking != default.enable_thread_tracking { kept.push(("enable_thread_tracking", format!("{}", self.enable_thread_tracking))); }
+        if self.max_write_batch_group_size_bytes != default.max_write_batch_group_size_bytes { kept.push(("max_write_batch_group_size_bytes", format!("{}", self.max_write_batch_group_size_bytes))); }
+        if self.write_thread_max_yield_usec != default.write_thread_max_yield_usec { kept.push(("write_thread_max_yield_usec", format!("{}", self.write_thread_max_yield_usec))); }
+        if self.write_thread_slow_yield_usec != default.write_thread_slow_yield_usec { kept.push(("write_thread_slow_yield_usec", format!("{}", self.write_thread_slow_yield_usec))); }
+        if self.enforce_write_buffer_manager_during_recovery != default.enforce_write_buffer_manager_during_recovery { kept.push(("enforce_write_buffer_manager_during_recovery", format!("{}", self.enforce_write_buffer_manager_during_recovery))); }
+        if self.two_write_queues != default.two_write_queues { kept.push(("two_write_queues", format!("{}", self.two_write_queues))); }
+        if self.background_close_inactive_wals != default.background_close_inactive_wals { kept.push(("background_close_inactive_wals", format!("{}", self.background_close_inactive_wals))); }
+        if self.prefix_seek_opt_in_only != default.prefix_seek_opt_in_only { kept.push(("prefix_seek_opt_in_only", format!("{}", self.prefix_seek_opt_in_only))); }
+        if self.allow_data_in_errors != default.allow_data_in_errors { kept.push(("allow_data_in_errors", format!("{}", self.allow_data_in_errors))); }
+        if self.lowest_used_cache_tier != default.lowest_used_cache_tier { kept.push(("lowest_used_cache_tier", format!("{}", self.lowest_used_cache_tier))); }
+        if self.enforce_single_del_contracts != default.enforce_single_del_contracts { kept.push(("enforce_single_del_contracts", format!("{}", self.enforce_single_del_contracts))); }
+        if self.metadata_write_temperature != default.metadata_write_temperature { kept.push(("metadata_write_temperature", format!("{}", self.metadata_write_temperature))); }
+        if self.wal_write_temperature != default.wal_write_temperature { kept.push(("wal_write_temperature", format!("{}", self.wal_write_temperature))); }
+        if self.fast_sst_open != default.fast_sst_open { kept.push(("fast_sst_open", format!("{}", self.fast_sst_open))); }
+        if self.target_file_size_is_upper_bound != default.target_file_size_is_upper_bound { kept.push(("target_file_size_is_upper_bound", format!("{}", self.target_file_size_is_upper_bound))); }
+        if self.strict_max_successive_merges != default.strict_max_successive_merges { kept.push(("strict_max_successive_merges", format!("{}", self.strict_max_successive_merges))); }
+        if self.verify_output_flags != default.verify_output_flags { kept.push(("verify_output_flags", format!("{}", self.verify_output_flags))); }
+        if self.force_consistency_checks != default.force_consistency_checks { kept.push(("force_consistency_checks", format!("{}", self.force_consistency_checks))); }
+        if self.disallow_memtable_writes != default.disallow_memtable_writes { kept.push(("disallow_memtable_writes", format!("{}", self.disallow_memtable_writes))); }
+        if self.sample_for_compression != default.sample_for_compression { kept.push(("sample_for_compression", format!("{}", self.sample_for_compression))); }
+        if self.default_temperature != default.default_temperature { kept.push(("default_temperature", format!("{}", self.default_temperature))); }
+        if self.preclude_last_level_data_seconds != default.preclude_last_level_data_seconds { kept.push(("preclude_last_level_data_seconds", format!("{}", self.preclude_last_level_data_seconds))); }
+        if self.enable_blob_direct_write != default.enable_blob_direct_write { kept.push(("enable_blob_direct_write", format!("{}", self.enable_blob_direct_write))); }
+        if self.blob_direct_write_partitions != default.blob_direct_write_partitions { kept.push(("blob_direct_write_partitions", format!("{}", self.blob_direct_write_partitions))); }
+        if self.persist_user_defined_timestamps != default.persist_user_defined_timestamps { kept.push(("persist_user_defined_timestamps", format!("{}", self.persist_user_defined_timestamps))); }
+        if self.bottommost_file_compaction_delay != default.bottommost_file_compaction_delay { kept.push(("bottommost_file_compaction_delay", format!("{}", self.bottommost_file_compaction_delay))); }
+        if self.memtable_batch_lookup_optimization != default.memtable_batch_lookup_optimization { kept.push(("memtable_batch_lookup_optimization", format!("{}", self.memtable_batch_lookup_optimization))); }
+        if self.memtable_max_range_deletions != default.memtable_max_range_deletions { kept.push(("memtable_max_range_deletions", format!("{}", self.memtable_max_range_deletions))); }
+        if self.skip_checking_sst_file_sizes_on_db_open != default.skip_checking_sst_file_sizes_on_db_open { kept.push(("skip_checking_sst_file_sizes_on_db_open", format!("{}", self.skip_checking_sst_file_sizes_on_db_open))); }
+        if self.max_write_buffer_number_to_maintain != default.max_write_buffer_number_to_maintain { kept.push(("max_write_buffer_number_to_maintain", format!("{}", self.max_write_buffer_number_to_maintain))); }
+        if self.access_hint_on_compaction_start != default.access_hint_on_compaction_start { kept.push(("access_hint_on_compaction_start", format!("{}", self.access_hint_on_compaction_start))); }
+        kept
     }
 }
 

@@ -4,19 +4,17 @@ pub mod fields;
 pub mod objects;
 pub mod stubs;
 
-use esker::option_table::OptionTable;
+use esker::option_table::{OptionNumber, OptionTable};
 use esker::Result;
 
 /// Passes a field to the engine's row `name`. A value outside of the row's range is clamped, as in RocksDB.
-fn apply<S: OptionTable>(options: &mut S, name: &str, number: f64, text: &str) -> Result<()> {
+fn apply<S: OptionTable>(options: &mut S, name: &str, number: impl Into<OptionNumber>) -> Result<()> {
     let Some(row) = S::row(name) else {
         return Err(esker::Error::not_supported(format!("option {name}")));
     };
-    match row.range {
-        Some((low, _)) if number < low => options.set(name, &low.to_string()),
-        Some((_, high)) if number > high => options.set(name, &high.to_string()),
-        _ => options.set(name, text),
-    }
+    let number = number.into();
+    let number = row.range.map_or(number, |range| range.nearest(number));
+    options.set(name, &number.to_string())
 }
 
 /// The type of a field, parsed from the text of an option.
@@ -67,4 +65,27 @@ impl FieldValue for bool {
 /// Parses a field from the text of an option.
 fn parse<T: FieldValue>(text: &str) -> Option<T> {
     T::of(text.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use esker::{ColumnFamilyOptions, ErrorKind};
+
+    #[test]
+    fn a_value_outside_of_its_range_is_clamped_exactly() {
+        let mut options = ColumnFamilyOptions::default();
+        apply(&mut options, "write_buffer_size", 1usize).unwrap();
+        assert_eq!(options.write_buffer_size, 4096);
+        apply(&mut options, "write_buffer_size", usize::MAX).unwrap();
+        assert_eq!(options.write_buffer_size, u64::MAX);
+        apply(&mut options, "num_levels", -1i32).unwrap();
+        assert_eq!(options.num_levels, 1);
+        apply(&mut options, "blob_garbage_collection_age_cutoff", 1.5).unwrap();
+        assert_eq!(options.blob_garbage_collection_age_cutoff, 1.0);
+        let nan = apply(&mut options, "blob_garbage_collection_age_cutoff", f64::NAN).unwrap_err();
+        assert_eq!(nan.kind(), ErrorKind::InvalidArgument);
+        let unknown = apply(&mut options, "no_such_option", 1i32).unwrap_err();
+        assert_eq!(unknown.kind(), ErrorKind::NotSupported);
+    }
 }

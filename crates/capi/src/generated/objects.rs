@@ -790,39 +790,39 @@ api!(fn rocksdb_options_set_compaction_pri(object: *mut rocksdb_options_t, value
 
 api!(fn rocksdb_options_get_compaction_pri(object: *const rocksdb_options_t) -> c_int { (*object).fields.compaction_pri });
 
-api!(fn rocksdb_readoptions_set_deadline(object: *mut rocksdb_readoptions_t, value: u64) { (*object).fields.deadline = value; });
+api!(fn rocksdb_readoptions_set_deadline(object: *mut rocksdb_readoptions_t, value: u64) { (*object).changed(); (*object).fields.deadline = value; });
 
 api!(fn rocksdb_readoptions_get_deadline(object: *const rocksdb_readoptions_t) -> u64 { (*object).fields.deadline });
 
-api!(fn rocksdb_readoptions_set_io_timeout(object: *mut rocksdb_readoptions_t, value: u64) { (*object).fields.io_timeout = value; });
+api!(fn rocksdb_readoptions_set_io_timeout(object: *mut rocksdb_readoptions_t, value: u64) { (*object).changed(); (*object).fields.io_timeout = value; });
 
 api!(fn rocksdb_readoptions_get_io_timeout(object: *const rocksdb_readoptions_t) -> u64 { (*object).fields.io_timeout });
 
-api!(fn rocksdb_readoptions_set_read_tier(object: *mut rocksdb_readoptions_t, value: c_int) { (*object).fields.read_tier = value; });
+api!(fn rocksdb_readoptions_set_read_tier(object: *mut rocksdb_readoptions_t, value: c_int) { (*object).changed(); (*object).fields.read_tier = value; });
 
 api!(fn rocksdb_readoptions_get_read_tier(object: *const rocksdb_readoptions_t) -> c_int { (*object).fields.read_tier });
 
-api!(fn rocksdb_readoptions_set_rate_limiter_priority(object: *mut rocksdb_readoptions_t, value: c_int) { (*object).fields.rate_limiter_priority = value; });
+api!(fn rocksdb_readoptions_set_rate_limiter_priority(object: *mut rocksdb_readoptions_t, value: c_int) { (*object).changed(); (*object).fields.rate_limiter_priority = value; });
 
 api!(fn rocksdb_readoptions_get_rate_limiter_priority(object: *const rocksdb_readoptions_t) -> c_int { (*object).fields.rate_limiter_priority });
 
-api!(fn rocksdb_readoptions_set_value_size_soft_limit(object: *mut rocksdb_readoptions_t, value: u64) { (*object).fields.value_size_soft_limit = value; });
+api!(fn rocksdb_readoptions_set_value_size_soft_limit(object: *mut rocksdb_readoptions_t, value: u64) { (*object).changed(); (*object).fields.value_size_soft_limit = value; });
 
 api!(fn rocksdb_readoptions_get_value_size_soft_limit(object: *const rocksdb_readoptions_t) -> u64 { (*object).fields.value_size_soft_limit });
 
-api!(fn rocksdb_readoptions_set_verify_checksums(object: *mut rocksdb_readoptions_t, value: u8) { (*object).fields.verify_checksums = u8::from(value != 0); });
+api!(fn rocksdb_readoptions_set_verify_checksums(object: *mut rocksdb_readoptions_t, value: u8) { (*object).changed(); (*object).fields.verify_checksums = u8::from(value != 0); });
 
 api!(fn rocksdb_readoptions_get_verify_checksums(object: *const rocksdb_readoptions_t) -> u8 { u8::from((*object).fields.verify_checksums != 0) });
 
-api!(fn rocksdb_readoptions_set_fill_cache(object: *mut rocksdb_readoptions_t, value: u8) { (*object).fields.fill_cache = u8::from(value != 0); });
+api!(fn rocksdb_readoptions_set_fill_cache(object: *mut rocksdb_readoptions_t, value: u8) { (*object).changed(); (*object).fields.fill_cache = u8::from(value != 0); });
 
 api!(fn rocksdb_readoptions_get_fill_cache(object: *const rocksdb_readoptions_t) -> u8 { u8::from((*object).fields.fill_cache != 0) });
 
-api!(fn rocksdb_readoptions_set_ignore_range_deletions(object: *mut rocksdb_readoptions_t, value: u8) { (*object).fields.ignore_range_deletions = u8::from(value != 0); });
+api!(fn rocksdb_readoptions_set_ignore_range_deletions(object: *mut rocksdb_readoptions_t, value: u8) { (*object).changed(); (*object).fields.ignore_range_deletions = u8::from(value != 0); });
 
 api!(fn rocksdb_readoptions_get_ignore_range_deletions(object: *const rocksdb_readoptions_t) -> u8 { u8::from((*object).fields.ignore_range_deletions != 0) });
 
-api!(fn rocksdb_readoptions_set_async_io(object: *mut rocksdb_readoptions_t, value: u8) { (*object).fields.async_io = u8::from(value != 0); });
+api!(fn rocksdb_readoptions_set_async_io(object: *mut rocksdb_readoptions_t, value: u8) { (*object).changed(); (*object).fields.async_io = u8::from(value != 0); });
 
 api!(fn rocksdb_readoptions_get_async_io(object: *const rocksdb_readoptions_t) -> u8 { u8::from((*object).fields.async_io != 0) });
 
@@ -830,35 +830,35 @@ api!(fn rocksdb_readoptions_set_optimize_multiget_for_io(object: *mut rocksdb_re
 
 api!(fn rocksdb_readoptions_get_optimize_multiget_for_io(object: *const rocksdb_readoptions_t) -> u8 { u8::from((*object).fields.optimize_multiget_for_io != 0) });
 
-api!(fn rocksdb_readoptions_set_readahead_size(object: *mut rocksdb_readoptions_t, value: usize) { (*object).fields.readahead_size = value; });
+api!(fn rocksdb_readoptions_set_readahead_size(object: *mut rocksdb_readoptions_t, value: usize) { (*object).changed(); (*object).fields.readahead_size = value; });
 
 api!(fn rocksdb_readoptions_get_readahead_size(object: *const rocksdb_readoptions_t) -> usize { (*object).fields.readahead_size });
 
-api!(fn rocksdb_readoptions_set_max_skippable_internal_keys(object: *mut rocksdb_readoptions_t, value: u64) { (*object).fields.max_skippable_internal_keys = value; });
+api!(fn rocksdb_readoptions_set_max_skippable_internal_keys(object: *mut rocksdb_readoptions_t, value: u64) { (*object).changed(); (*object).fields.max_skippable_internal_keys = value; });
 
 api!(fn rocksdb_readoptions_get_max_skippable_internal_keys(object: *const rocksdb_readoptions_t) -> u64 { (*object).fields.max_skippable_internal_keys });
 
-api!(fn rocksdb_readoptions_set_tailing(object: *mut rocksdb_readoptions_t, value: u8) { (*object).fields.tailing = u8::from(value != 0); });
+api!(fn rocksdb_readoptions_set_tailing(object: *mut rocksdb_readoptions_t, value: u8) { (*object).changed(); (*object).fields.tailing = u8::from(value != 0); });
 
 api!(fn rocksdb_readoptions_get_tailing(object: *const rocksdb_readoptions_t) -> u8 { u8::from((*object).fields.tailing != 0) });
 
-api!(fn rocksdb_readoptions_set_total_order_seek(object: *mut rocksdb_readoptions_t, value: u8) { (*object).fields.total_order_seek = u8::from(value != 0); });
+api!(fn rocksdb_readoptions_set_total_order_seek(object: *mut rocksdb_readoptions_t, value: u8) { (*object).changed(); (*object).fields.total_order_seek = u8::from(value != 0); });
 
 api!(fn rocksdb_readoptions_get_total_order_seek(object: *const rocksdb_readoptions_t) -> u8 { u8::from((*object).fields.total_order_seek != 0) });
 
-api!(fn rocksdb_readoptions_set_auto_prefix_mode(object: *mut rocksdb_readoptions_t, value: u8) { (*object).fields.auto_prefix_mode = u8::from(value != 0); });
+api!(fn rocksdb_readoptions_set_auto_prefix_mode(object: *mut rocksdb_readoptions_t, value: u8) { (*object).changed(); (*object).fields.auto_prefix_mode = u8::from(value != 0); });
 
 api!(fn rocksdb_readoptions_get_auto_prefix_mode(object: *const rocksdb_readoptions_t) -> u8 { u8::from((*object).fields.auto_prefix_mode != 0) });
 
-api!(fn rocksdb_readoptions_set_prefix_same_as_start(object: *mut rocksdb_readoptions_t, value: u8) { (*object).fields.prefix_same_as_start = u8::from(value != 0); });
+api!(fn rocksdb_readoptions_set_prefix_same_as_start(object: *mut rocksdb_readoptions_t, value: u8) { (*object).changed(); (*object).fields.prefix_same_as_start = u8::from(value != 0); });
 
 api!(fn rocksdb_readoptions_get_prefix_same_as_start(object: *const rocksdb_readoptions_t) -> u8 { u8::from((*object).fields.prefix_same_as_start != 0) });
 
-api!(fn rocksdb_readoptions_set_pin_data(object: *mut rocksdb_readoptions_t, value: u8) { (*object).fields.pin_data = u8::from(value != 0); });
+api!(fn rocksdb_readoptions_set_pin_data(object: *mut rocksdb_readoptions_t, value: u8) { (*object).changed(); (*object).fields.pin_data = u8::from(value != 0); });
 
 api!(fn rocksdb_readoptions_get_pin_data(object: *const rocksdb_readoptions_t) -> u8 { u8::from((*object).fields.pin_data != 0) });
 
-api!(fn rocksdb_readoptions_set_adaptive_readahead(object: *mut rocksdb_readoptions_t, value: u8) { (*object).fields.adaptive_readahead = u8::from(value != 0); });
+api!(fn rocksdb_readoptions_set_adaptive_readahead(object: *mut rocksdb_readoptions_t, value: u8) { (*object).changed(); (*object).fields.adaptive_readahead = u8::from(value != 0); });
 
 api!(fn rocksdb_readoptions_get_adaptive_readahead(object: *const rocksdb_readoptions_t) -> u8 { u8::from((*object).fields.adaptive_readahead != 0) });
 
@@ -866,15 +866,15 @@ api!(fn rocksdb_readoptions_set_background_purge_on_iterator_cleanup(object: *mu
 
 api!(fn rocksdb_readoptions_get_background_purge_on_iterator_cleanup(object: *const rocksdb_readoptions_t) -> u8 { u8::from((*object).fields.background_purge_on_iterator_cleanup != 0) });
 
-api!(fn rocksdb_readoptions_set_auto_readahead_size(object: *mut rocksdb_readoptions_t, value: u8) { (*object).fields.auto_readahead_size = u8::from(value != 0); });
+api!(fn rocksdb_readoptions_set_auto_readahead_size(object: *mut rocksdb_readoptions_t, value: u8) { (*object).changed(); (*object).fields.auto_readahead_size = u8::from(value != 0); });
 
 api!(fn rocksdb_readoptions_get_auto_readahead_size(object: *const rocksdb_readoptions_t) -> u8 { u8::from((*object).fields.auto_readahead_size != 0) });
 
-api!(fn rocksdb_readoptions_set_allow_unprepared_value(object: *mut rocksdb_readoptions_t, value: u8) { (*object).fields.allow_unprepared_value = u8::from(value != 0); });
+api!(fn rocksdb_readoptions_set_allow_unprepared_value(object: *mut rocksdb_readoptions_t, value: u8) { (*object).changed(); (*object).fields.allow_unprepared_value = u8::from(value != 0); });
 
 api!(fn rocksdb_readoptions_get_allow_unprepared_value(object: *const rocksdb_readoptions_t) -> u8 { u8::from((*object).fields.allow_unprepared_value != 0) });
 
-api!(fn rocksdb_readoptions_set_auto_refresh_iterator_with_snapshot(object: *mut rocksdb_readoptions_t, value: u8) { (*object).fields.auto_refresh_iterator_with_snapshot = u8::from(value != 0); });
+api!(fn rocksdb_readoptions_set_auto_refresh_iterator_with_snapshot(object: *mut rocksdb_readoptions_t, value: u8) { (*object).changed(); (*object).fields.auto_refresh_iterator_with_snapshot = u8::from(value != 0); });
 
 api!(fn rocksdb_readoptions_get_auto_refresh_iterator_with_snapshot(object: *const rocksdb_readoptions_t) -> u8 { u8::from((*object).fields.auto_refresh_iterator_with_snapshot != 0) });
 

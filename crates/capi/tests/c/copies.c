@@ -44,6 +44,10 @@ int main(int argc, char** argv) {
   err = NULL;
   rocksdb_sstfilewriter_finish(writer, &err);
   CHECK_OK(err);
+  /* The size of a finished file stays readable. */
+  uint64_t size = 0;
+  rocksdb_sstfilewriter_file_size(writer, &size);
+  CHECK(size > 0);
   rocksdb_sstfilewriter_destroy(writer);
   rocksdb_envoptions_destroy(env_options);
   rocksdb_ingestexternalfileoptions_t* ingest = rocksdb_ingestexternalfileoptions_create();

@@ -1,4 +1,7 @@
 /* Files that a caller lists, and the sizes of ranges. */
+#define _DEFAULT_SOURCE
+#include <unistd.h>
+
 #include "check.h"
 
 /* Imports an exported family by a list of files that the caller has assembled. */
@@ -36,7 +39,7 @@ static void import_files(rocksdb_t* db, rocksdb_options_t* options, rocksdb_writ
   CHECK_OK(err);
   rocksdb_livefiles_t* files = rocksdb_export_import_files_metadata_get_files(exported);
   CHECK(rocksdb_livefiles_count(files) == 1);
-  CHECK(strcmp(rocksdb_livefiles_column_family_name(files, 0), "exported") == 0);
+  CHECK(strcmp(rocksdb_livefiles_column_family_name(files, 0), "") == 0);
   char* order = rocksdb_export_import_files_metadata_get_db_comparator_name(exported);
 
   rocksdb_livefile_t* file = rocksdb_livefile_create();
@@ -84,6 +87,129 @@ static void import_files(rocksdb_t* db, rocksdb_options_t* options, rocksdb_writ
   rocksdb_column_family_handle_destroy(from);
 }
 
+/* Writes a key and flushes it to a table. */
+static void write_table(rocksdb_t* db, rocksdb_writeoptions_t* writes, const char* key) {
+  char* err = NULL;
+  rocksdb_put(db, writes, key, strlen(key), "v", 1, &err);
+  CHECK_OK(err);
+  rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+  rocksdb_flush(db, flush, &err);
+  CHECK_OK(err);
+  rocksdb_flushoptions_destroy(flush);
+}
+
+/* One manager counts the tables of two databases, limits their space, and paces their deletion. */
+static void managed(rocksdb_options_t* options, rocksdb_writeoptions_t* writes, const char* dir) {
+  char* err = NULL;
+  char places[2][4200];
+  rocksdb_t* db[2];
+  rocksdb_env_t* env = rocksdb_create_default_env();
+  rocksdb_sst_file_manager_t* manager = rocksdb_sst_file_manager_create(env);
+  rocksdb_options_set_sst_file_manager(options, manager);
+  for (int i = 0; i < 2; i++) {
+    snprintf(places[i], sizeof(places[i]), "%s-%d", dir, i);
+    db[i] = rocksdb_open(options, places[i], &err);
+    CHECK_OK(err);
+  }
+  CHECK(rocksdb_sst_file_manager_get_total_size(manager) == 0);
+  write_table(db[0], writes, "a");
+  uint64_t first = rocksdb_sst_file_manager_get_total_size(manager);
+  CHECK(first > 0);
+  write_table(db[1], writes, "b");
+  uint64_t both = rocksdb_sst_file_manager_get_total_size(manager);
+  CHECK(both > first);
+  CHECK(!rocksdb_sst_file_manager_is_max_allowed_space_reached(manager));
+  CHECK(!rocksdb_sst_file_manager_is_max_allowed_space_reached_including_compactions(manager));
+
+  /* The database that reaches the limit stops, and goes on when there is room. */
+  rocksdb_sst_file_manager_set_max_allowed_space_usage(manager, both);
+  CHECK(rocksdb_sst_file_manager_is_max_allowed_space_reached(manager));
+  CHECK(rocksdb_sst_file_manager_is_max_allowed_space_reached_including_compactions(manager));
+  rocksdb_put(db[0], writes, "c", 1, "v", 1, &err);
+  CHECK_OK(err);
+  rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+  rocksdb_flush(db[0], flush, &err);
+  CHECK(err != NULL && strstr(err, "Max allowed space was reached") != NULL);
+  free(err);
+  err = NULL;
+  rocksdb_flushoptions_destroy(flush);
+  rocksdb_sst_file_manager_set_max_allowed_space_usage(manager, 0);
+  rocksdb_sst_file_manager_set_compaction_buffer_size(manager, 1 << 20);
+
+  /* At one byte in a second, replaced tables wait as trash. */
+  rocksdb_sst_file_manager_set_max_trash_db_ratio(manager, -1.0);
+  CHECK(rocksdb_sst_file_manager_get_max_trash_db_ratio(manager) == 0.25);
+  rocksdb_sst_file_manager_set_max_trash_db_ratio(manager, 1000.0);
+  rocksdb_sst_file_manager_set_delete_rate_bytes_per_second(manager, 1);
+  CHECK(rocksdb_sst_file_manager_get_delete_rate_bytes_per_second(manager) == 1);
+  write_table(db[1], writes, "a");
+  write_table(db[1], writes, "b");
+  rocksdb_compact_range(db[1], NULL, 0, NULL, 0);
+  for (int i = 0; i < 10000 && rocksdb_sst_file_manager_get_total_trash_size(manager) == 0; i++) usleep(1000);
+  CHECK(rocksdb_sst_file_manager_get_total_trash_size(manager) > 0);
+  rocksdb_sst_file_manager_set_delete_rate_bytes_per_second(manager, 0);
+
+  /* The databases keep the manager. */
+  rocksdb_sst_file_manager_destroy(manager);
+  for (int i = 0; i < 2; i++) rocksdb_close(db[i]);
+  rocksdb_options_set_sst_file_manager(options, NULL);
+  for (int i = 0; i < 2; i++) {
+    rocksdb_destroy_db(options, places[i], &err);
+    CHECK_OK(err);
+  }
+  rocksdb_env_destroy(env);
+}
+
+/* Rows of tables that Gets have found are in the row cache. */
+static void cached_rows(rocksdb_options_t* options, rocksdb_writeoptions_t* writes, const char* dir) {
+  char* err = NULL;
+  char place[4200];
+  snprintf(place, sizeof(place), "%s-rows", dir);
+  rocksdb_cache_t* cache = rocksdb_cache_create_lru(1 << 20);
+  rocksdb_options_set_row_cache(options, cache);
+  rocksdb_t* db = rocksdb_open(options, place, &err);
+  CHECK_OK(err);
+  write_table(db, writes, "k");
+  CHECK(rocksdb_cache_get_occupancy_count(cache) == 0);
+  rocksdb_readoptions_t* reads = rocksdb_readoptions_create();
+  /* The time of a read of a file has no effect on the file system of the machine. */
+  rocksdb_readoptions_set_io_timeout(reads, 1);
+  CHECK(rocksdb_readoptions_get_io_timeout(reads) == 1);
+  size_t length = 0;
+  char* value = rocksdb_get(db, reads, "k", 1, &length, &err);
+  CHECK(is_value(value, length, "v"));
+  CHECK(rocksdb_cache_get_occupancy_count(cache) == 1);
+  size_t cells = rocksdb_cache_get_table_address_count(cache);
+  CHECK(cells >= 1 && (cells & (cells - 1)) == 0);
+  rocksdb_cache_t* clock_cache = rocksdb_cache_create_hyper_clock(1 << 20, 4096);
+  /* 256 entries fill two thirds of the table. */
+  cells = rocksdb_cache_get_table_address_count(clock_cache);
+  CHECK(cells >= 384 && (cells & (cells - 1)) == 0);
+  rocksdb_cache_destroy(clock_cache);
+  rocksdb_cache_destroy(cache);
+  value = rocksdb_get(db, reads, "k", 1, &length, &err);
+  CHECK(is_value(value, length, "v"));
+
+  /* With pin_data, the bytes of passed rows stay where they are. */
+  write_table(db, writes, "l");
+  rocksdb_readoptions_set_pin_data(reads, 1);
+  rocksdb_iterator_t* iter = rocksdb_create_iterator(db, reads);
+  rocksdb_iter_seek_to_first(iter);
+  const char* passed = rocksdb_iter_key(iter, &length);
+  CHECK(length == 1 && *passed == 'k');
+  rocksdb_iter_next(iter);
+  CHECK(rocksdb_iter_valid(iter));
+  rocksdb_iter_next(iter);
+  CHECK(!rocksdb_iter_valid(iter));
+  CHECK(*passed == 'k');
+  rocksdb_iter_destroy(iter);
+  rocksdb_readoptions_destroy(reads);
+  rocksdb_close(db);
+  rocksdb_options_set_row_cache(options, NULL);
+  rocksdb_destroy_db(options, place, &err);
+  CHECK_OK(err);
+}
+
 int main(int argc, char** argv) {
   CHECK(argc == 2);
   char* err = NULL;
@@ -97,6 +223,9 @@ int main(int argc, char** argv) {
   CHECK_OK(err);
   import_files(db, options, writes, reads, dir);
   rocksdb_close(db);
+  snprintf(dir, sizeof(dir), "%s-managed", argv[1]);
+  managed(options, writes, dir);
+  cached_rows(options, writes, dir);
   rocksdb_options_destroy(options);
   rocksdb_readoptions_destroy(reads);
   rocksdb_writeoptions_destroy(writes);

@@ -1,6 +1,15 @@
 /* Misuse that must be an error and not a crash: use after close, impossible lengths, functions that are not
    implemented. */
+#include <stdint.h>
+
 #include "check.h"
+
+/* An impossible length has its own error. */
+static void check_refused(char** err) {
+  CHECK(*err != NULL && strncmp(*err, "Invalid argument: no buffer has a length of ", 44) == 0);
+  free(*err);
+  *err = NULL;
+}
 
 int main(int argc, char** argv) {
   CHECK(argc == 2);
@@ -15,6 +24,24 @@ int main(int argc, char** argv) {
   rocksdb_put(db, writes, "l", 1, "v", 1, &err);
   CHECK_OK(err);
 
+  /* A string with a million options, of which the last is not one. */
+  const size_t million = 1000000;
+  const char* entry = "write_buffer_size=1048576;";
+  char* text = malloc(million * strlen(entry) + 16);
+  for (size_t i = 0; i < million; i++) memcpy(text + i * strlen(entry), entry, strlen(entry));
+  strcpy(text + million * strlen(entry), "no_option=1");
+  rocksdb_options_t* parsed = rocksdb_options_create();
+  rocksdb_get_options_from_string(options, text, parsed, &err);
+  CHECK(err != NULL && strstr(err, "no_option") != NULL);
+  free(err);
+  err = NULL;
+  text[million * strlen(entry)] = '\0';
+  rocksdb_get_options_from_string(options, text, parsed, &err);
+  CHECK_OK(err);
+  CHECK(rocksdb_options_get_write_buffer_size(parsed) == 1048576);
+  rocksdb_options_destroy(parsed);
+  free(text);
+
   /* Only one object can have the database open. */
   rocksdb_t* second = rocksdb_open(options, argv[1], &err);
   CHECK(second == NULL && strncmp(err, "IO error: ", 10) == 0 && strstr(err, "LOCK") != NULL);
@@ -24,11 +51,54 @@ int main(int argc, char** argv) {
   free(err);
   err = NULL;
 
-  /* An impossible length is an empty key, and no byte is read. */
+  /* An impossible length is refused, and no byte is read. */
+  const size_t impossible = (size_t)1 << 63;
   size_t length = 1;
-  char* value = rocksdb_get(db, reads, "k", (size_t)1 << 63, &length, &err);
-  CHECK_OK(err);
+  char* value = rocksdb_get(db, reads, "k", impossible, &length, &err);
   CHECK(value == NULL && length == 0);
+  check_refused(&err);
+  CHECK(rocksdb_get_pinned(db, reads, "k", impossible, &err) == NULL);
+  check_refused(&err);
+  rocksdb_put(db, writes, "k", impossible, "v", 1, &err);
+  check_refused(&err);
+  rocksdb_put(db, writes, "k", 1, "v", SIZE_MAX, &err);
+  check_refused(&err);
+  rocksdb_delete(db, writes, "k", impossible, &err);
+  check_refused(&err);
+  const char* keys[2] = {"k", "l"};
+  size_t lengths[2] = {1, impossible}, sizes[2] = {9, 9};
+  char *values[2] = {NULL, NULL}, *errors[2] = {NULL, NULL};
+  rocksdb_multi_get(db, reads, 2, keys, lengths, values, sizes, errors);
+  for (int i = 0; i < 2; i++) {
+    CHECK(values[i] == NULL && sizes[i] == 0);
+    check_refused(&errors[i]);
+  }
+  rocksdb_writebatch_t* refused = rocksdb_writebatch_create();
+  rocksdb_writebatch_put(refused, "a", 1, "v", 1);
+  rocksdb_writebatch_put(refused, "b", 1, "v", impossible);
+  rocksdb_write(db, writes, refused, &err);
+  check_refused(&err);
+  rocksdb_writebatch_clear(refused);
+  rocksdb_writebatch_put(refused, "a", 1, "v", 1);
+  rocksdb_write(db, writes, refused, &err);
+  CHECK_OK(err);
+  rocksdb_writebatch_destroy(refused);
+  rocksdb_writebatch_wi_t* index = rocksdb_writebatch_wi_create(0, 1);
+  rocksdb_writebatch_wi_put(index, "c", impossible, "v", 1);
+  rocksdb_write_writebatch_wi(db, writes, index, &err);
+  CHECK(err != NULL);
+  free(err);
+  err = NULL;
+  rocksdb_writebatch_wi_destroy(index);
+  rocksdb_iterator_t* nowhere = rocksdb_create_iterator(db, reads);
+  rocksdb_iter_seek(nowhere, "k", impossible);
+  CHECK(!rocksdb_iter_valid(nowhere));
+  rocksdb_iter_get_error(nowhere, &err);
+  check_refused(&err);
+  rocksdb_iter_destroy(nowhere);
+  value = rocksdb_get(db, reads, "k", 1, &length, &err);
+  CHECK_OK(err);
+  CHECK(is_value(value, length, "v"));
   value = rocksdb_get(db, reads, NULL, 0, &length, &err);
   CHECK_OK(err);
   CHECK(value == NULL);

@@ -11,6 +11,15 @@ static void flush_completed(void* state, rocksdb_t* db, const rocksdb_flushjobin
   size_t length = 0;
   const char* path = rocksdb_flushjobinfo_file_path(info, &length);
   CHECK(length > 4 && memcmp(path + length - 4, ".sst", 4) == 0);
+  /* The values are in one blob file. */
+  CHECK(rocksdb_flushjobinfo_blob_file_addition_infos_count(info) == 1);
+  const rocksdb_blob_file_addition_info_t* blobs = rocksdb_flushjobinfo_blob_file_addition_info_at(info, 0);
+  CHECK(rocksdb_blob_file_addition_info_total_blob_count(blobs) == 2);
+  CHECK(rocksdb_blob_file_addition_info_total_blob_bytes(blobs) > 0);
+  CHECK(rocksdb_blob_file_addition_info_blob_file_number(blobs) > 0);
+  path = rocksdb_blob_file_addition_info_blob_file_path(blobs, &length);
+  CHECK(length > 5 && memcmp(path + length - 5, ".blob", 5) == 0);
+  CHECK(rocksdb_flushjobinfo_blob_file_addition_info_at(info, 1) == NULL);
   flushes++;
 }
 static void destroy(void* state) { (*(int*)state)++; }
@@ -58,6 +67,32 @@ static void loaded_options(const char* path) {
   rocksdb_env_destroy(env);
 }
 
+/* Changes one option of the default family; returns 1 if that is refused. */
+static int is_refused(rocksdb_t* db, const char* name, const char* value) {
+  char* err = NULL;
+  const char* names[2] = {"disable_auto_compactions", name};
+  const char* values[2] = {"false", value};
+  rocksdb_set_options(db, 2, names, values, &err);
+  int refused = err != NULL;
+  free(err);
+  err = NULL;
+  rocksdb_set_options_cf(db, NULL, 1, &name, &value, &err);
+  CHECK((err != NULL) == refused);
+  free(err);
+  return refused;
+}
+
+/* Kept options that RocksDB changes in an open database are taken there; others and wrong values are not. */
+static void changes(rocksdb_t* db) {
+  CHECK(!is_refused(db, "paranoid_file_checks", "true"));
+  CHECK(!is_refused(db, "report_bg_io_stats", "true"));
+  CHECK(!is_refused(db, "max_successive_merges", "8"));
+  CHECK(is_refused(db, "report_bg_io_stats", "perhaps"));
+  CHECK(is_refused(db, "paranoid_file_checks", "perhaps"));
+  CHECK(is_refused(db, "inplace_update_support", "true"));
+  CHECK(is_refused(db, "no_such_option", "1"));
+}
+
 int main(int argc, char** argv) {
   CHECK(argc == 2);
   char* err = NULL;
@@ -69,6 +104,7 @@ int main(int argc, char** argv) {
   rocksdb_options_set_level0_file_num_compaction_trigger(options, 9);
   rocksdb_options_set_stats_dump_period_sec(options, 77);
   rocksdb_options_enable_statistics(options);
+  rocksdb_options_set_enable_blob_files(options, 1);
   rocksdb_options_add_eventlistener(options,
                                     rocksdb_eventlistener_create(&destroyed, destroy, NULL, flush_completed, NULL, NULL,
                                                                  NULL, NULL, NULL, NULL, NULL, NULL));
@@ -109,6 +145,7 @@ int main(int argc, char** argv) {
   CHECK(rocksdb_livefiles_name(files, 1) == NULL);
   rocksdb_livefiles_destroy(files);
 
+  changes(db);
   rocksdb_close(db);
   loaded_options(argv[1]);
   CHECK(destroyed == 0);

@@ -157,6 +157,61 @@ static void families(rocksdb_options_t* options, const char* path) {
   rocksdb_column_family_handle_destroy(handles[1]);
 }
 
+static int is_at(rocksdb_iterator_t* iter, const char* wanted) {
+  size_t length = 0;
+  const char* key = rocksdb_iter_key(iter, &length);
+  return rocksdb_iter_valid(iter) && length == strlen(wanted) && memcmp(key, wanted, length) == 0;
+}
+
+/* A tailing iterator goes on to rows that are written while it stands; one with prefix_same_as_start ends with the
+   prefix of its lower bound, or of its first or last row. */
+static void walks(const char* dir) {
+  char path[512], *err = NULL;
+  snprintf(path, sizeof(path), "%s-walks", dir);
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_options_set_create_if_missing(options, 1);
+  rocksdb_options_set_prefix_extractor(options, rocksdb_slicetransform_create_fixed_prefix(2));
+  rocksdb_t* db = rocksdb_open(options, path, &err);
+  CHECK_OK(err);
+  put(db, "p1a", "1");
+  rocksdb_readoptions_t* how = rocksdb_readoptions_create();
+  rocksdb_readoptions_set_tailing(how, 1);
+  rocksdb_iterator_t* iter = rocksdb_create_iterator(db, how);
+  rocksdb_iter_seek_to_first(iter);
+  put(db, "p1b", "2");
+  put(db, "p2a", "3");
+  CHECK(is_at(iter, "p1a"));
+  rocksdb_iter_next(iter);
+  CHECK(is_at(iter, "p1b"));
+  rocksdb_iter_next(iter);
+  CHECK(is_at(iter, "p2a"));
+  rocksdb_iter_next(iter);
+  CHECK(!rocksdb_iter_valid(iter));
+  rocksdb_iter_destroy(iter);
+  rocksdb_readoptions_set_tailing(how, 0);
+  rocksdb_readoptions_set_prefix_same_as_start(how, 1);
+  iter = rocksdb_create_iterator(db, how);
+  rocksdb_iter_seek_to_first(iter);
+  rocksdb_iter_next(iter);
+  CHECK(is_at(iter, "p1b"));
+  rocksdb_iter_next(iter);
+  CHECK(!rocksdb_iter_valid(iter));
+  rocksdb_iter_seek_to_last(iter);
+  CHECK(is_at(iter, "p2a"));
+  rocksdb_iter_prev(iter);
+  CHECK(!rocksdb_iter_valid(iter));
+  rocksdb_iter_destroy(iter);
+  rocksdb_readoptions_set_iterate_lower_bound(how, "p1", 2);
+  iter = rocksdb_create_iterator(db, how);
+  int rows = 0;
+  for (rocksdb_iter_seek_to_first(iter); rocksdb_iter_valid(iter); rocksdb_iter_next(iter)) rows++;
+  CHECK(rows == 2);
+  rocksdb_iter_destroy(iter);
+  rocksdb_readoptions_destroy(how);
+  rocksdb_close(db);
+  rocksdb_options_destroy(options);
+}
+
 int main(int argc, char** argv) {
   CHECK(argc == 2);
   char* err = NULL;
@@ -179,6 +234,7 @@ int main(int argc, char** argv) {
   CHECK(rocksdb_property_value(db, "nothing") == NULL);
   rocksdb_close(db);
   families(options, argv[1]);
+  walks(argv[1]);
   rocksdb_destroy_db(options, argv[1], &err);
   CHECK_OK(err);
   rocksdb_options_destroy(options);

@@ -48,6 +48,139 @@ static void check_value(char* value, size_t length, const char* expected, char* 
   rocksdb_free(ts);
 }
 
+static size_t size_of_stamps(void* state, uint32_t family) {
+  uint32_t known = *(uint32_t*)state;
+  return family == 0 ? 0 : family == known ? 8 : (size_t)-1;
+}
+
+/* Rows of a batch get one timestamp together, after they were added. */
+static void stamp_batch(rocksdb_t* db, rocksdb_column_family_handle_t* family, rocksdb_writeoptions_t* writes) {
+  char* err = NULL;
+  size_t length = 0, tslen = 0;
+  char* ts = NULL;
+  uint32_t known = rocksdb_column_family_handle_get_id(family);
+  uint32_t other = known + 1;
+  rocksdb_writebatch_t* batch = rocksdb_writebatch_create_with_params(0, 0, 8, 0);
+  rocksdb_writebatch_put(batch, "plain", 5, "0", 1);
+  rocksdb_writebatch_delete_range_cf(batch, family, "batch1", 6, "batch9", 6);
+  rocksdb_writebatch_put_cf(batch, family, "batch1", 6, "one", 3);
+  rocksdb_writebatch_put_cf(batch, family, "batch2", 6, "two", 3);
+  rocksdb_writebatch_singledelete_cf(batch, family, "batch2", 6);
+  rocksdb_write(db, writes, batch, &err);
+  CHECK(err != NULL && strstr(err, "write batch must have timestamp(s) set") != NULL);
+  free(err);
+  err = NULL;
+  rocksdb_writebatch_update_timestamps(batch, at(9), 7, &known, size_of_stamps, &err);
+  CHECK(err != NULL && strcmp(err, "Invalid argument: timestamp size mismatch") == 0);
+  free(err);
+  err = NULL;
+  rocksdb_writebatch_update_timestamps(batch, at(9), 8, &other, size_of_stamps, &err);
+  CHECK(err != NULL && strncmp(err, "NotFound: ", 10) == 0);
+  free(err);
+  err = NULL;
+  rocksdb_writebatch_update_timestamps(batch, at(9), 8, &known, size_of_stamps, &err);
+  CHECK_OK(err);
+  rocksdb_writebatch_verify_checksum(batch, &err);
+  CHECK_OK(err);
+  rocksdb_write(db, writes, batch, &err);
+  CHECK_OK(err);
+  rocksdb_readoptions_t* reads = rocksdb_readoptions_create();
+  rocksdb_readoptions_set_timestamp(reads, at(9), 8);
+  char* value = rocksdb_get_cf_with_ts(db, reads, family, "batch1", 6, &length, &ts, &tslen, &err);
+  CHECK_OK(err);
+  check_value(value, length, "one", ts, tslen, 9);
+  value = rocksdb_get_cf(db, reads, family, "batch2", 6, &length, &err);
+  CHECK(value == NULL && err == NULL);
+  rocksdb_readoptions_set_timestamp(reads, at(8), 8);
+  value = rocksdb_get_cf(db, reads, family, "batch1", 6, &length, &err);
+  CHECK(value == NULL && err == NULL);
+  rocksdb_readoptions_destroy(reads);
+  rocksdb_writebatch_destroy(batch);
+}
+
+/* An open that drops everything newer than 4: the deletion at 5, and no row of the family without timestamps. */
+static void trim(rocksdb_options_t* options, rocksdb_options_t* stamped, const char* path) {
+  char* err = NULL;
+  char* ts = NULL;
+  char time[8];
+  size_t length = 0, tslen = 0;
+  const char* names[4] = {"default", "one", "two", "three"};
+  const rocksdb_options_t* each[4] = {options, stamped, stamped, options};
+  rocksdb_column_family_handle_t* handles[4];
+  memcpy(time, at(4), 8);
+  rocksdb_options_set_avoid_flush_during_recovery(options, 1);
+  rocksdb_t* db = rocksdb_open_and_trim_history(options, path, 4, names, each, handles, time, 8, &err);
+  CHECK(db == NULL && err != NULL);
+  CHECK(strcmp(err, "Invalid argument: avoid_flush_during_recovery incompatible with OpenAndTrimHistory") == 0);
+  free(err);
+  err = NULL;
+  rocksdb_options_set_avoid_flush_during_recovery(options, 0);
+  db = rocksdb_open_and_trim_history(options, path, 4, names, each, handles, time, 7, &err);
+  CHECK(db == NULL && err != NULL && strncmp(err, "Invalid argument: ", 18) == 0);
+  free(err);
+  err = NULL;
+  db = rocksdb_open_and_trim_history(options, path, 4, names, each, handles, time, 8, &err);
+  CHECK_OK(err);
+  rocksdb_readoptions_t* reads = rocksdb_readoptions_create();
+  char* value = rocksdb_get(db, reads, "p", 1, &length, &err);
+  CHECK_OK(err);
+  CHECK(is_value(value, length, "plain"));
+  rocksdb_readoptions_set_timestamp(reads, at(9), 8);
+  value = rocksdb_get_cf_with_ts(db, reads, handles[1], "k", 1, &length, &ts, &tslen, &err);
+  CHECK_OK(err);
+  /* Below the time of history, compactions may forget the timestamp. */
+  CHECK(is_value(value, length, "v3") && tslen == 8);
+  rocksdb_free(ts);
+  rocksdb_readoptions_destroy(reads);
+  for (int i = 0; i < 4; i++) rocksdb_column_family_handle_destroy(handles[i]);
+  rocksdb_close(db);
+}
+
+/* So do rows of a batch with an index, which is read before and after. */
+static void stamp_index(rocksdb_t* db, rocksdb_column_family_handle_t* family, rocksdb_writeoptions_t* writes) {
+  char* err = NULL;
+  size_t length = 0;
+  uint32_t known = rocksdb_column_family_handle_get_id(family);
+  rocksdb_readoptions_t* reads = rocksdb_readoptions_create();
+  rocksdb_readoptions_set_timestamp(reads, at(10), 8);
+  rocksdb_writebatch_wi_t* batch = rocksdb_writebatch_wi_create(0, 1);
+  rocksdb_writebatch_wi_put_cf(batch, family, "index1", 6, "new", 3);
+  rocksdb_writebatch_wi_delete_cf(batch, family, "batch1", 6);
+  rocksdb_writebatch_wi_put(batch, "plain", 5, "1", 1);
+  rocksdb_write_writebatch_wi(db, writes, batch, &err);
+  CHECK(err != NULL && strstr(err, "write batch must have timestamp(s) set") != NULL);
+  free(err);
+  err = NULL;
+  char* value = rocksdb_writebatch_wi_get_from_batch_and_db_cf(batch, db, reads, family, "batch1", 6, &length, &err);
+  CHECK_OK(err);
+  CHECK(is_value(value, length, "one"));
+  rocksdb_writebatch_wi_update_timestamps(batch, at(10), 7, &known, size_of_stamps, &err);
+  CHECK(err != NULL && strcmp(err, "Invalid argument: timestamp size mismatch") == 0);
+  free(err);
+  err = NULL;
+  rocksdb_writebatch_wi_update_timestamps(batch, at(10), 8, &known, NULL, &err);
+  CHECK(err != NULL && strncmp(err, "Invalid argument: ", 18) == 0);
+  free(err);
+  err = NULL;
+  rocksdb_writebatch_wi_update_timestamps(batch, at(10), 8, &known, size_of_stamps, &err);
+  CHECK_OK(err);
+  value = rocksdb_writebatch_wi_get_from_batch_and_db_cf(batch, db, reads, family, "batch1", 6, &length, &err);
+  CHECK(value == NULL && err == NULL);
+  rocksdb_write_writebatch_wi(db, writes, batch, &err);
+  CHECK_OK(err);
+  value = rocksdb_get_cf(db, reads, family, "index1", 6, &length, &err);
+  CHECK_OK(err);
+  CHECK(is_value(value, length, "new"));
+  value = rocksdb_get_cf(db, reads, family, "batch1", 6, &length, &err);
+  CHECK(value == NULL && err == NULL);
+  rocksdb_readoptions_set_timestamp(reads, at(9), 8);
+  value = rocksdb_get_cf(db, reads, family, "batch1", 6, &length, &err);
+  CHECK_OK(err);
+  CHECK(is_value(value, length, "one"));
+  rocksdb_readoptions_destroy(reads);
+  rocksdb_writebatch_wi_destroy(batch);
+}
+
 int main(int argc, char** argv) {
   CHECK(argc == 2);
   char* err = NULL;
@@ -88,6 +221,8 @@ int main(int argc, char** argv) {
   rocksdb_put_cf_with_ts(db, writes, one, "k", 1, at(3), 8, "v3", 2, &err);
   rocksdb_put_cf_with_ts(db, writes, two, "k", 1, at(2), 8, "other", 5, &err);
   CHECK_OK(err);
+  stamp_batch(db, one, writes);
+  stamp_index(db, one, writes);
   char* ts = NULL;
   size_t tslen = 0;
   char* value = rocksdb_get_cf_with_ts(db, reads, one, "k", 1, &length, &ts, &tslen, &err);
@@ -145,6 +280,36 @@ int main(int argc, char** argv) {
   CHECK_OK(err);
   check_value(value, length, "v3", ts, tslen, 3);
 
+  /* Every version from 1 to 9, the newest first: the key is RocksDB's internal key. */
+  rocksdb_readoptions_set_timestamp(reads, at(9), 8);
+  rocksdb_readoptions_set_iter_start_ts(reads, at(1), 8);
+  rocksdb_iterator_t* iter = rocksdb_create_iterator_cf(db, reads, one);
+  unsigned char times[16], kinds[16];
+  size_t versions = 0;
+  for (rocksdb_iter_seek_to_first(iter); rocksdb_iter_valid(iter); rocksdb_iter_next(iter)) {
+    const char* key = rocksdb_iter_key(iter, &length);
+    if (length != 1 + 8 + 8 || key[0] != 'k') continue;
+    CHECK(versions < sizeof(times));
+    times[versions] = (unsigned char)key[8];
+    kinds[versions] = (unsigned char)key[9];
+    const char* stamp = rocksdb_iter_timestamp(iter, &length);
+    CHECK(length == 8 && memcmp(stamp, key + 1, 8) == 0);
+    versions++;
+  }
+  rocksdb_iter_get_error(iter, &err);
+  CHECK_OK(err);
+  CHECK(versions >= 2 && times[0] == 5 && kinds[0] == 0x14 && times[1] == 3 && kinds[1] == 1);
+  for (size_t i = 1; i < versions; i++) CHECK(times[i] < times[i - 1]);
+  rocksdb_iter_destroy(iter);
+  iter = rocksdb_create_iterator(db, reads);
+  CHECK(!rocksdb_iter_valid(iter));
+  rocksdb_iter_get_error(iter, &err);
+  CHECK(err != NULL);
+  rocksdb_free(err);
+  err = NULL;
+  rocksdb_iter_destroy(iter);
+  rocksdb_readoptions_set_iter_start_ts(reads, NULL, 0);
+
   /* A compaction that may drop history below 4: reads below 4 fail. */
   rocksdb_compactoptions_t* compaction = rocksdb_compactoptions_create();
   char low[8];
@@ -165,6 +330,7 @@ int main(int argc, char** argv) {
   rocksdb_column_family_handle_destroy(one);
   rocksdb_column_family_handle_destroy(two);
   rocksdb_close(db);
+  trim(options, stamped, argv[1]);
   rocksdb_options_destroy(stamped);
   rocksdb_options_destroy(options);
   rocksdb_comparator_destroy(order);

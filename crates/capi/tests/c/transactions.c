@@ -139,6 +139,135 @@ static void locks(const char* dir, rocksdb_options_t* options, rocksdb_writeopti
   rocksdb_transactiondb_options_destroy(db_options);
 }
 
+/* The functions of any database on databases with transactions: in RocksDB these are derived from the class of any,
+   and the Rust crate casts their pointers. Rows pass through the locks. */
+static void casts(const char* dir, rocksdb_options_t* options, rocksdb_writeoptions_t* writes,
+                  rocksdb_readoptions_t* reads) {
+  char* err = NULL;
+  size_t length = 0;
+  rocksdb_transactiondb_options_t* db_options = rocksdb_transactiondb_options_create();
+  rocksdb_transactiondb_options_set_default_lock_timeout(db_options, 0);
+  rocksdb_transaction_options_t* txn_options = rocksdb_transaction_options_create();
+  rocksdb_transactiondb_t* locking = rocksdb_transactiondb_open(options, db_options, dir, &err);
+  CHECK_OK(err);
+  rocksdb_t* db = (rocksdb_t*)locking;
+
+  /* A family that one kind of function creates, another drops, with its locks. */
+  rocksdb_column_family_handle_t* family = rocksdb_create_column_family(db, options, "one", &err);
+  CHECK_OK(err);
+  rocksdb_transaction_t* txn = rocksdb_transaction_begin(locking, writes, txn_options, NULL);
+  rocksdb_transaction_put_cf(txn, family, "k", 1, "1", 1, &err);
+  CHECK_OK(err);
+  rocksdb_put_cf(db, writes, family, "k", 1, "2", 1, &err);
+  CHECK(fails_with(&err, "Operation timed out: "));
+  rocksdb_delete_cf(db, writes, family, "k", 1, &err);
+  CHECK(fails_with(&err, "Operation timed out: "));
+  rocksdb_singledelete_cf(db, writes, family, "k", 1, &err);
+  CHECK(fails_with(&err, "Operation timed out: "));
+  rocksdb_delete_range_cf(db, writes, family, "a", 1, "z", 1, &err);
+  CHECK(fails_with(&err, "Operation timed out: "));
+  rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
+  rocksdb_writebatch_put_cf(batch, family, "k", 1, "3", 1);
+  rocksdb_write(db, writes, batch, &err);
+  CHECK(fails_with(&err, "Operation timed out: "));
+  rocksdb_writebatch_wi_t* index = rocksdb_writebatch_wi_create(0, 1);
+  rocksdb_writebatch_wi_put_cf(index, family, "k", 1, "4", 1);
+  rocksdb_write_writebatch_wi(db, writes, index, &err);
+  CHECK(fails_with(&err, "Operation timed out: "));
+  rocksdb_writebatch_wi_destroy(index);
+  rocksdb_put_cf_with_ts(db, writes, family, "k", 1, "timestam", 8, "5", 1, &err);
+  CHECK(fails_with(&err, "Not implemented: Write operation with user timestamp"));
+  rocksdb_transaction_commit(txn, &err);
+  CHECK_OK(err);
+  rocksdb_write(db, writes, batch, &err);
+  CHECK_OK(err);
+  char* value = rocksdb_get_cf(db, reads, family, "k", 1, &length, &err);
+  CHECK(is_value(value, length, "3"));
+  rocksdb_drop_column_family(db, family, &err);
+  CHECK_OK(err);
+  rocksdb_column_family_handle_destroy(family);
+
+  /* Names, properties, flushes, compactions, checkpoints and iterators. */
+  const char* names[] = {"two", "three"};
+  rocksdb_column_family_handle_t** families = rocksdb_create_column_families(db, options, 2, names, &length, &err);
+  CHECK_OK(err);
+  CHECK(length == 2);
+  rocksdb_transactiondb_put_cf(locking, writes, families[1], "k", 1, "6", 1, &err);
+  CHECK_OK(err);
+  rocksdb_column_family_handle_destroy(families[0]);
+  rocksdb_column_family_handle_destroy(families[1]);
+  rocksdb_create_column_families_destroy(families);
+  rocksdb_put(db, writes, "k", 1, "7", 1, &err);
+  CHECK_OK(err);
+  rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+  rocksdb_flush(db, flush, &err);
+  CHECK_OK(err);
+  rocksdb_flushoptions_destroy(flush);
+  rocksdb_compact_range(db, NULL, 0, NULL, 0);
+  value = rocksdb_property_value(db, "rocksdb.num-files-at-level1");
+  CHECK(value != NULL);
+  free(value);
+  CHECK(rocksdb_get_latest_sequence_number(db) > 0);
+  rocksdb_iterator_t* iter = rocksdb_create_iterator(db, reads);
+  rocksdb_iter_seek(iter, "k", 1);
+  CHECK(rocksdb_iter_valid(iter));
+  rocksdb_iter_destroy(iter);
+  const rocksdb_snapshot_t* snapshot = rocksdb_create_snapshot(db);
+  rocksdb_transactiondb_release_snapshot(locking, snapshot);
+
+  /* The base database takes no locks, and neither begins transactions. */
+  txn = rocksdb_transaction_begin(locking, writes, txn_options, txn);
+  rocksdb_transaction_put(txn, "k", 1, "8", 1, &err);
+  CHECK_OK(err);
+  rocksdb_t* base = rocksdb_transactiondb_get_base_db(locking);
+  rocksdb_put(base, writes, "k", 1, "9", 1, &err);
+  CHECK_OK(err);
+  CHECK(rocksdb_transaction_begin((rocksdb_transactiondb_t*)base, writes, txn_options, NULL) == NULL);
+  length = 7;
+  CHECK(rocksdb_transactiondb_get_prepared_transactions((rocksdb_transactiondb_t*)base, &length) == NULL);
+  CHECK(length == 0);
+  rocksdb_transactiondb_close_base_db(base);
+  rocksdb_transaction_destroy(txn);
+  rocksdb_close(db);
+  rocksdb_destroy_db(options, dir, &err);
+  CHECK_OK(err);
+
+  /* The same of optimistic ones. */
+  rocksdb_optimistictransaction_options_t* optimistic_options = rocksdb_optimistictransaction_options_create();
+  rocksdb_optimistictransactiondb_t* optimistic = rocksdb_optimistictransactiondb_open(options, dir, &err);
+  CHECK_OK(err);
+  db = (rocksdb_t*)optimistic;
+  family = rocksdb_create_column_family(db, options, "one", &err);
+  CHECK_OK(err);
+  txn = rocksdb_optimistictransaction_begin(optimistic, writes, optimistic_options, NULL);
+  rocksdb_transaction_put_cf(txn, family, "k", 1, "1", 1, &err);
+  CHECK_OK(err);
+  rocksdb_put_cf(db, writes, family, "k", 1, "2", 1, &err);
+  CHECK_OK(err);
+  rocksdb_transaction_commit(txn, &err);
+  CHECK(fails_with(&err, "Resource busy: "));
+  rocksdb_delete_range_cf(db, writes, family, "a", 1, "z", 1, &err);
+  CHECK(fails_with(&err, "Not implemented: "));
+  rocksdb_writebatch_clear(batch);
+  rocksdb_writebatch_delete_range_cf(batch, family, "a", 1, "z", 1);
+  rocksdb_write(db, writes, batch, &err);
+  CHECK(fails_with(&err, "Not implemented: "));
+  value = rocksdb_get_cf(db, reads, family, "k", 1, &length, &err);
+  CHECK(is_value(value, length, "2"));
+  rocksdb_drop_column_family(db, family, &err);
+  CHECK_OK(err);
+  rocksdb_column_family_handle_destroy(family);
+  rocksdb_transaction_destroy(txn);
+  rocksdb_close(db);
+  rocksdb_destroy_db(options, dir, &err);
+  CHECK_OK(err);
+
+  rocksdb_writebatch_destroy(batch);
+  rocksdb_optimistictransaction_options_destroy(optimistic_options);
+  rocksdb_transaction_options_destroy(txn_options);
+  rocksdb_transactiondb_options_destroy(db_options);
+}
+
 static void validation(const char* dir, rocksdb_options_t* options, rocksdb_writeoptions_t* writes,
                        rocksdb_readoptions_t* reads) {
   char* err = NULL;
@@ -184,6 +313,8 @@ int main(int argc, char** argv) {
   locks(argv[1], options, writes, reads);
   snprintf(dir, sizeof(dir), "%s-optimistic", argv[1]);
   validation(dir, options, writes, reads);
+  snprintf(dir, sizeof(dir), "%s-casts", argv[1]);
+  casts(dir, options, writes, reads);
   rocksdb_options_destroy(options);
   rocksdb_readoptions_destroy(reads);
   rocksdb_writeoptions_destroy(writes);

@@ -62,21 +62,20 @@ fn run_with(name: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Opt
     Some(said)
 }
 
-/// Compiles a program that loads the library itself, under each of its installed names, and runs it.
-#[test]
-fn a_name_chooses_the_generation() {
+/// Compiles and runs a program that loads the library itself, under each of these names. Its arguments are
+/// those of the directory of the libraries, and the place of its databases.
+fn run_loading(name: &str, libraries: &[&str], arguments: impl Fn(&Path) -> Vec<PathBuf>) {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
     let place = tempfile::tempdir().unwrap();
-    for release in ["7.8", "10.4", "10.9", "11.8"] {
-        let name = place.path().join(format!("librocksdb.so.{release}"));
-        std::os::unix::fs::symlink(library(), name).unwrap();
+    for library_name in libraries {
+        std::fs::copy(library(), place.path().join(library_name)).unwrap();
     }
     let program = place.path().join("program");
     let compiled = Command::new("cc")
         .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-g", "-o"])
         .arg(&program)
         .arg(format!("-I{}", home.join("include").display()))
-        .arg(home.join("tests/c/generation.c"))
+        .arg(home.join("tests/c").join(name))
         .arg("-ldl")
         .output();
     let Ok(compiled) = compiled else {
@@ -85,12 +84,42 @@ fn a_name_chooses_the_generation() {
     let said = String::from_utf8_lossy(&compiled.stderr).into_owned();
     assert!(compiled.status.success(), "{said}");
     let output = Command::new(&program)
-        .arg(place.path())
+        .args(arguments(place.path()))
         .arg(place.path().join("data"))
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{}: {said}", output.status);
+}
+
+#[test]
+fn a_name_chooses_the_generation() {
+    let names = ["7.8", "10.4", "10.9", "11.8"].map(|release| format!("librocksdb.so.{release}"));
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    run_loading("generation.c", &names, |place| vec![place.to_path_buf()]);
+}
+
+#[test]
+fn two_copies_of_the_library_live_in_one_process() {
+    let names = ["librocksdb.so.11.8", "librocksdb.so.10.4"];
+    run_loading("two_libraries.c", &names, |place| {
+        names.iter().map(|name| place.join(name)).collect()
+    });
+}
+
+#[test]
+fn rows_with_a_time_to_live() {
+    run("ttl.c");
+}
+
+#[test]
+fn garbage_of_callbacks_is_an_error() {
+    run("garbage.c");
+}
+
+#[test]
+fn a_child_leaves_its_parents_databases_alone() {
+    run("forks.c");
 }
 
 #[test]
@@ -148,8 +177,31 @@ fn timestamps_are_read_and_history_is_dropped() {
     run("timestamps.c");
 }
 
-/// Runs every program, except the one that misuses handles on purpose, with checks of all memory from malloc,
-/// including the library's: no block is freed twice, used after it is freed, or leaked.
+#[test]
+#[cfg(target_os = "linux")]
+fn background_threads_lower_their_priorities() {
+    run("priorities.c");
+}
+
+#[test]
+fn timestamps_of_a_transaction_are_kept_by_rocksdbs_rules() {
+    let said = run_with("transaction_timestamps.c", &[], &[]).unwrap_or_default();
+    let refused: Vec<&str> = said
+        .lines()
+        .filter_map(|line| line.strip_prefix("librocksdb (Esker): rocksdb_transaction_set_"))
+        .filter_map(|line| line.split_once(' ').map(|(call, _)| call))
+        .collect();
+    let expected = [
+        "commit_timestamp:",
+        "read_timestamp_for_validation:",
+        "commit_timestamp:",
+    ];
+    assert!(said.is_empty() || refused == expected, "{said}");
+}
+
+/// Runs every program, except those that misuse handles or leave them in a child on purpose, with checks of
+/// all memory from malloc, including the library's: no block is freed twice, used after it is freed, or
+/// leaked.
 #[test]
 fn no_memory_is_freed_twice_or_left_behind() {
     for program in [
@@ -160,9 +212,12 @@ fn no_memory_is_freed_twice_or_left_behind() {
         "trace.c",
         "timestamps.c",
         "misuse.c",
+        "garbage.c",
+        "ttl.c",
         "options.c",
         "transactions.c",
         "services.c",
+        "transaction_timestamps.c",
     ] {
         let watched = [("ASAN_OPTIONS", "detect_leaks=1")];
         if run_with(program, &["-fsanitize=address"], &watched).is_none() {

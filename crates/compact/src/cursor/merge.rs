@@ -218,6 +218,8 @@ impl<C: Cursor> CompactionCursor<C> {
         let user_key = &self.key[..self.key.len() - TRAILER_LEN];
         let operands = self.operands.oldest_first();
         let value = self.input.value();
+        // With timestamps the base may be older than the operands. Its blobs are stored under its own key.
+        let base_key = internal_key::user_key(self.input.key());
         let merged = match kind {
             Kind::ValuePreferredSeqno => match value.len().checked_sub(8) {
                 Some(len) => operator.merged(user_key, Some(&value[..len]), &operands),
@@ -228,13 +230,15 @@ impl<C: Cursor> CompactionCursor<C> {
                     return Resolved::Not;
                 };
                 let mut blob = Vec::new();
-                if let Err(error) = blobs.fetch(user_key, value, &mut blob) {
+                if let Err(error) = blobs.fetch(base_key, value, &mut blob) {
                     self.fail(error);
                     return Resolved::Failed;
                 }
                 self.stats.num_blobs_read += 1;
                 operator.merged(user_key, Some(&blob), &operands)
             }
+            // Columns in blob files would come under a key that is not theirs: the reader merges.
+            Kind::WideColumnEntity if base_key != user_key => return Resolved::Not,
             Kind::WideColumnEntity => match merge_into_entity(operator, user_key, value, &operands) {
                 Ok(Some(Some(entity))) if self.row_limit.allows(0, entity.len()) => {
                     self.buffer = entity;

@@ -12,7 +12,7 @@ use crate::filter::BlobHook;
 /// The newer entries before the current one, and the sizes from which its value goes to a blob file.
 pub(super) struct OlderVersions {
     min_newest: usize,
-    /// At most `min_newest`.
+    /// The size in bytes for older versions, at most `min_newest`.
     min_older: usize,
     /// The user key is an older version of a key that hides it.
     is_older: bool,

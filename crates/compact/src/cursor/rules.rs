@@ -28,6 +28,12 @@ impl<C: Cursor> CompactionCursor<C> {
             return true;
         }
         let user_key = internal_key::user_key(self.input.key());
+        if let Some(trim_ts) = &self.trim_ts
+            && self.cmp.compare_timestamp(self.cmp.timestamp(user_key), trim_ts) == Ordering::Greater
+        {
+            // The versions of a key that follow are older, so that no look ahead meets such an entry.
+            return self.drop_hidden();
+        }
         let relation = self.relation(user_key);
         if relation != Relation::Same {
             let was_below = self.has_key && self.below_low;

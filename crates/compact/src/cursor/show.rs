@@ -52,7 +52,10 @@ impl<C: Cursor> CompactionCursor<C> {
                 (seqno, self.zeroed) = (0, true);
             } else if self.below_low {
                 // The timestamp is zeroed with the sequence number: no reader may ask for that time any more.
-                self.key[at - self.ts_size..at].fill(0);
+                // A blob file has the value under the key as it was written, which its readers compare.
+                if !may_refer_to_blobs(kind as u8) {
+                    self.key[at - self.ts_size..at].fill(0);
+                }
                 (seqno, self.zeroed) = (0, true);
             }
         }

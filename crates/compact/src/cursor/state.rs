@@ -41,6 +41,8 @@ pub struct CompactionRules {
     /// For families with timestamps: history older than this timestamp may be dropped. `None`: no history may
     /// be dropped.
     pub full_history_ts_low: Option<Vec<u8>>,
+    /// For families with timestamps: entries newer than this timestamp are dropped. `None`: none are.
+    pub trim_ts: Option<Arc<[u8]>>,
     /// Sequence numbers from this one on are not zeroed, even though every snapshot sees them. [`MAX_SEQNO`]
     /// or more: any may be zeroed.
     pub preserve_from: SeqNo,
@@ -71,6 +73,7 @@ impl CompactionRules {
             level: 0,
             blobs: None,
             full_history_ts_low: None,
+            trim_ts: None,
             preserve_from: SeqNo::MAX,
             row_limit: RowLimit::MAX,
             keep_unknown_kinds: false,
@@ -202,6 +205,7 @@ pub struct CompactionCursor<C> {
     /// Chooses by size and by newer versions which values go to blob files.
     pub(super) older_versions: OlderVersions,
     pub(super) full_history_ts_low: Option<Vec<u8>>,
+    pub(super) trim_ts: Option<Arc<[u8]>>,
     pub(super) row_limit: RowLimit,
     /// The first few user keys whose filter result exceeded the row limit, each with its error.
     pub(super) refused: Vec<(Vec<u8>, Error)>,
@@ -282,6 +286,7 @@ impl<C: Cursor> CompactionCursor<C> {
             blobs: rules.blobs,
             older_versions,
             full_history_ts_low: low,
+            trim_ts: rules.trim_ts.filter(|_| ts_size > 0),
             row_limit: rules.row_limit,
             refused: Vec::new(),
             keep_unknown_kinds: rules.keep_unknown_kinds,

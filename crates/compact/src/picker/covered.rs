@@ -58,7 +58,8 @@ pub(crate) fn pick_covered(context: &PickContext<'_>) -> Option<Plan> {
     let lens: Vec<usize> = candidates.iter().map(|under| under.files.len()).collect();
     // The tombstones of the last table checked. The ranges of one table, of all its levels, come in a row.
     let mut of: Option<(u64, Option<Arc<FragmentedTombstones>>)> = None;
-    // The number changes with each write; any number that varies will do.
+    // Only a share of the candidates is checked. `visible_to_all` chooses the share, because it changes with
+    // each write.
     for (at, range) in share(&lens, visible_to_all, MAX_QUESTIONS) {
         let Candidates {
             holder,

@@ -11,6 +11,19 @@ use crate::levels::LevelTargets;
 use crate::plan::{CompactionReason, LevelFiles, Parts, Plan};
 
 /// The options of a compaction of named files. The names and defaults are RocksDB's.
+///
+/// ```
+/// # use esker_compact as esker;
+///
+/// use esker::CompactFilesOptions;
+///
+/// let options = CompactFilesOptions {
+///     output_file_size_limit: Some(64 << 20),
+///     max_subcompactions: 2,
+///     ..Default::default()
+/// };
+/// assert!(!options.allow_trivial_move);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompactFilesOptions {
     /// The size of an output file in bytes; `None`: that of the output level's files. Default: `None`.

@@ -313,7 +313,7 @@ impl<'a> Picker<'a> {
         Some(self.plan(inputs, output_level, trivial_move, reason, score))
     }
 
-    /// If no level is too large: a file that is compacted for its own sake.
+    /// Picks a file that is compacted for a property of its own, if no level is too large.
     fn pick_marked(&self, reason: CompactionReason, marked: MarkedBy) -> Option<Plan> {
         let version = self.context.version;
         let last_non_empty = version.num_non_empty_levels().checked_sub(1)?;

@@ -22,7 +22,7 @@ use crate::styles::Style;
 pub enum OutputLevel {
     /// To this level.
     Level(usize),
-    /// For files of L0: the base level at the time of the pick.
+    /// The base level at the time of the pick, for files of L0.
     Base,
 }
 
@@ -204,6 +204,8 @@ fn complete(
 }
 
 /// Whether a manual compaction also rewrites files that are at the bottom already.
+///
+/// See the example of [`CompactRangeOptions`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BottommostLevelCompaction {
     /// Files at the bottom are not rewritten.
@@ -218,6 +220,19 @@ pub enum BottommostLevelCompaction {
 }
 
 /// The options of a manual compaction. The names and defaults are RocksDB's.
+///
+/// ```
+/// # use esker_compact as esker;
+///
+/// use esker::{BlobGarbageCollectionPolicy, BottommostLevelCompaction, CompactRangeOptions};
+///
+/// let options = CompactRangeOptions {
+///     bottommost_level_compaction: BottommostLevelCompaction::Force,
+///     blob_garbage_collection_policy: BlobGarbageCollectionPolicy::Force,
+///     ..Default::default()
+/// };
+/// assert!(!options.is_canceled());
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct CompactRangeOptions {
     /// No other compaction runs at the same time: this one waits for the running ones to end, and none

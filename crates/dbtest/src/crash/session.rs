@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use base::env::Rng;
 use esker::{
-    CheckpointOptions, ColumnFamily, CompactRangeOptions, Db, FlushOptions, IngestExternalFileOptions,
-    ReadOptions, Result, SstFileWriter, WriteBatch, WriteOptions,
+    CheckpointOptions, ColumnFamily, Db, IngestExternalFileOptions, Result, SstFileWriter, WriteBatch,
+    WriteOptions,
 };
 
 use super::copies::{self, Copy};
@@ -253,7 +253,7 @@ pub fn dump(db: &Db) -> Result<Found> {
     let mut found = Found::new();
     for family in db.column_families() {
         let mut rows = super::Rows::new();
-        let mut iter = db.iter_cf(&ReadOptions::default(), &family);
+        let mut iter = db.iter_cf(&family);
         iter.seek_to_first();
         while iter.valid() {
             rows.insert(iter.key().to_vec(), iter.value().to_vec());
@@ -274,7 +274,7 @@ pub fn dump(db: &Db) -> Result<Found> {
             family.name()
         );
         for (key, value) in &rows {
-            let got = db.get_opt(&ReadOptions::default(), &family, key)?;
+            let got = db.get_cf(&family, key)?;
             assert_eq!(
                 got.as_ref(),
                 Some(value),
@@ -379,7 +379,7 @@ impl Session {
                     sync: *sync,
                     ..WriteOptions::default()
                 };
-                self.db().write(&options, batch)?;
+                self.db().write_opt(batch, &options)?;
                 let acknowledged = self.ledger().acknowledge(number, *sync);
                 acknowledged.unwrap_or_else(|error| panic!("{error}"));
                 Ok(())
@@ -394,7 +394,7 @@ impl Session {
                     ..WriteOptions::default()
                 };
                 self.db()
-                    .put_opt(&options, &family, key, value.to_string().as_bytes())?;
+                    .put_cf_opt(&family, key, value.to_string().as_bytes(), &options)?;
                 self.ledger().acknowledge_unlogged(number, key, value);
                 Ok(())
             }
@@ -409,7 +409,7 @@ impl Session {
                     names.iter().filter_map(|name| self.family(name)).collect();
                 let marks = self.ledger().marks();
                 let handles: Vec<ColumnFamily> = families.iter().map(|(_, family)| family.clone()).collect();
-                self.db().flush_cf(&FlushOptions::default(), &handles)?;
+                self.db().flush_cf(&handles)?;
                 let mut ledger = self.ledger();
                 families
                     .iter()
@@ -421,8 +421,7 @@ impl Session {
                     return Ok(());
                 };
                 let marks = self.ledger().marks();
-                self.db()
-                    .compact_range(&family, &CompactRangeOptions::default(), None, None)?;
+                self.db().compact_range_cf(&family, None, None)?;
                 self.ledger().flushed(number, &marks);
                 Ok(())
             }

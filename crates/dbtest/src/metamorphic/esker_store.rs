@@ -216,13 +216,13 @@ impl EskerDatabase {
         let family = rng.pick(&self.families.borrow()).clone();
         // A job that conflicts with another is refused, which changes nothing either.
         let _ = match rng.u32(..3) {
-            0 => self.db.flush_cf(
+            0 => self.db.flush_cf_opt(
+                &[family],
                 &FlushOptions {
                     wait: rng.bool(),
                     allow_write_stall: rng.bool(),
                     ..FlushOptions::default()
                 },
-                &[family],
             ),
             1 => {
                 let options = CompactRangeOptions {
@@ -231,7 +231,7 @@ impl EskerDatabase {
                     max_subcompactions: rng.u32(..4),
                     ..CompactRangeOptions::default()
                 };
-                self.db.compact_range(&family, &options, None, None)
+                self.db.compact_range_cf_opt(&family, None, None, &options)
             }
             _ => {
                 let live = self.db.live_files();
@@ -282,11 +282,11 @@ impl Database for EskerDatabase {
         {
             let (db, family) = (&self.db, &self.family(*family));
             return told(match op {
-                Op::Put(key, value) => db.put_opt(&options, family, key, value),
-                Op::Delete(key) => db.delete_opt(&options, family, key),
-                Op::SingleDelete(key) => db.single_delete(&options, family, key),
-                Op::Merge(key, operand) => db.merge(&options, family, key, operand),
-                Op::DeleteRange(begin, end) => db.delete_range(&options, family, begin, end),
+                Op::Put(key, value) => db.put_cf_opt(family, key, value, &options),
+                Op::Delete(key) => db.delete_cf_opt(family, key, &options),
+                Op::SingleDelete(key) => db.single_delete_cf_opt(family, key, &options),
+                Op::Merge(key, operand) => db.merge_cf_opt(family, key, operand, &options),
+                Op::DeleteRange(begin, end) => db.delete_range_cf_opt(family, begin, end, &options),
             });
         }
         let protection = *self.rng.borrow_mut().pick(&[0, 0, 8]);
@@ -301,15 +301,15 @@ impl Database for EskerDatabase {
                 Op::DeleteRange(begin, end) => batch.delete_range_cf(family, begin, end),
             }
         }
-        told(self.db.write(&options, batch))
+        told(self.db.write_opt(batch, &options))
     }
 
     fn get(&self, family: usize, key: &[u8], at: Option<&Snapshot>) -> Outcome<Option<Vec<u8>>> {
         self.meddle();
         let (options, family) = (self.read_options(at), self.family(family));
         match self.rng.borrow_mut().one_in(2) {
-            true => told(self.db.get_opt(&options, &family, key)),
-            false => told(self.db.get_pinned(&options, &family, key))
+            true => told(self.db.get_cf_opt(&family, key, &options)),
+            false => told(self.db.get_pinned_cf_opt(&family, key, &options))
                 .map(|value| value.map(|value| value.to_vec())),
         }
     }
@@ -322,7 +322,7 @@ impl Database for EskerDatabase {
     ) -> Vec<Outcome<Option<Vec<u8>>>> {
         let found = self
             .db
-            .multi_get(&self.read_options(at), &self.family(family), keys);
+            .multi_get_cf_opt(&self.family(family), keys, &self.read_options(at));
         found.into_iter().map(told).collect()
     }
 
@@ -333,7 +333,7 @@ impl Database for EskerDatabase {
             iterate_upper_bound: view.upper.clone(),
             ..self.read_options(at)
         };
-        self.db.iter_cf(&options, &self.family(view.family))
+        self.db.iter_cf_opt(&self.family(view.family), &options)
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -343,12 +343,12 @@ impl Database for EskerDatabase {
     fn flush(&self, families: &[usize]) -> Outcome {
         let families: Vec<ColumnFamily> = families.iter().map(|&family| self.family(family)).collect();
         let wait = !self.rng.borrow_mut().one_in(4);
-        told(self.db.flush_cf(
+        told(self.db.flush_cf_opt(
+            &families,
             &FlushOptions {
                 wait,
                 ..FlushOptions::default()
             },
-            &families,
         ))
     }
 
@@ -360,7 +360,10 @@ impl Database for EskerDatabase {
             },
             ..CompactRangeOptions::default()
         };
-        told(self.db.compact_range(&self.family(family), &options, begin, end))
+        told(
+            self.db
+                .compact_range_cf_opt(&self.family(family), begin, end, &options),
+        )
     }
 
     fn recreate(&self, family: usize) -> Outcome {

@@ -8,7 +8,6 @@ use allocation_counter::{AllocationInfo, measure};
 use dbtest::by_hand::{flush, flush_and_settle, rewrite};
 use esker::{
     Cache, CacheOptions, ColumnFamily, CompressionType, Db, DbIterator, FilterPolicy, Options, ReadOptions,
-    WriteOptions,
 };
 use vfs::MemFs;
 
@@ -47,7 +46,7 @@ fn stage() -> Stage {
     let db = Db::open(&options, "/db").unwrap();
     let put = |from: u32, step: usize| {
         for number in (from..ROWS).step_by(step) {
-            db.put(&key(number), &[b'v'; 100]).unwrap();
+            db.put(key(number), [b'v'; 100]).unwrap();
         }
     };
     let family = db.default_column_family();
@@ -57,22 +56,21 @@ fn stage() -> Stage {
     let delete = |from: u32, to: u32| {
         for first in (from..to).step_by(10) {
             let (from, to) = (key(first), key(first + 10));
-            db.delete_range(&WriteOptions::default(), &family, &from, &to)
-                .unwrap();
+            db.delete_range_cf(&family, &from, &to).unwrap();
         }
     };
     delete(COVERED, ROWS);
-    db.put(&key(1), &[b'v'; 100]).unwrap();
+    db.put(key(1), [b'v'; 100]).unwrap();
     flush_and_settle(&db);
     delete(COVERED_IN_MEMORY, COVERED);
-    db.put(&key(2), &[b'v'; 100]).unwrap();
+    db.put(key(2), [b'v'; 100]).unwrap();
     let read = ReadOptions::default();
     let stage = Stage { db, family, read };
     // The first reads fill the cache, and the buffers that a thread keeps for its next read.
     for number in 0..ROWS {
         black_box(stage.get(&key(number)));
     }
-    let mut iter = stage.db.iter(&stage.read);
+    let mut iter = stage.db.iter_opt(&stage.read);
     iter.seek_to_first();
     while iter.valid() {
         iter.next();
@@ -83,12 +81,12 @@ fn stage() -> Stage {
 
 impl Stage {
     fn get(&self, key: &[u8]) -> Option<usize> {
-        let found = self.db.get_pinned(&self.read, &self.family, key).unwrap();
+        let found = self.db.get_pinned_cf_opt(&self.family, key, &self.read).unwrap();
         found.map(|value| value.len())
     }
 
     fn iter(&self) -> DbIterator {
-        self.db.iter(&self.read)
+        self.db.iter_opt(&self.read)
     }
 }
 
@@ -155,7 +153,7 @@ fn an_iterator_allocates_nothing_but_for_range_tombstones() {
     for in_memory in [false, true] {
         if in_memory {
             for number in 0..10 {
-                stage.db.put(&key(number), &[b'v'; 100]).unwrap();
+                stage.db.put(key(number), [b'v'; 100]).unwrap();
                 if number % 4 == 3 {
                     flush(&stage.db);
                 }
@@ -205,7 +203,11 @@ fn a_multi_get_allocates_for_the_batch_and_not_for_the_keys() {
     let stage = stage();
     let of = |keys: u32| {
         let keys: Vec<Vec<u8>> = (0..keys).map(|at| key(at * 17 % COVERED_IN_MEMORY)).collect();
-        let read = || stage.db.multi_get_pinned(&stage.read, &stage.family, &keys);
+        let read = || {
+            stage
+                .db
+                .multi_get_pinned_cf_opt(&stage.family, &keys, &stage.read)
+        };
         assert!(read().iter().all(|found| matches!(found, Ok(Some(_)))));
         calls(|| drop(black_box(read()))).count_total
     };

@@ -1,12 +1,13 @@
 //! Tests that scripts cannot express: lifetimes of handles, use from several threads, and calls in the wrong
 //! order.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use dbtest::by_hand::{compact, flush, rewrite_family};
 use esker::{
-    CheckpointOptions, ColumnFamily, Db, DbIterator, ErrorKind, FlushOptions, Options, PinnedValue,
-    ReadOptions, Snapshot, WriteBatch, WriteOptions,
+    CheckpointOptions, ColumnFamily, Db, DbIterator, ErrorKind, Options, PinnedValue, ReadOptions, Snapshot,
+    WriteBatch, WriteOptions,
 };
 use vfs::MemFs;
 
@@ -47,9 +48,9 @@ fn handles_outlive_the_database() {
         snapshot: Some(snapshot.clone()),
         ..ReadOptions::default()
     };
-    let in_table = db.get_pinned(&read, &family, b"table").unwrap().unwrap();
-    let in_memory = db.get_pinned(&read, &family, b"memory").unwrap().unwrap();
-    let mut iter = db.iter(&read);
+    let in_table = db.get_pinned_cf_opt(&family, b"table", &read).unwrap().unwrap();
+    let in_memory = db.get_pinned_cf_opt(&family, b"memory", &read).unwrap().unwrap();
+    let mut iter = db.iter_opt(&read);
     iter.seek_to_first();
     drop(db);
     assert_eq!((&in_table[..], &in_memory[..]), (&b"1"[..], &b"2"[..]));
@@ -81,10 +82,7 @@ fn a_closed_database_takes_no_more_writes() {
         other.put(b"k", b"w").unwrap_err().kind(),
         ErrorKind::ShutdownInProgress
     );
-    assert_eq!(
-        other.flush(&FlushOptions::default()).unwrap_err().kind(),
-        ErrorKind::ShutdownInProgress
-    );
+    assert_eq!(other.flush().unwrap_err().kind(), ErrorKind::ShutdownInProgress);
     assert_eq!(other.get(b"k").unwrap_err().kind(), ErrorKind::ShutdownInProgress);
     // The lock is released although a handle remains.
     let again = Db::open(&options, "/db").unwrap();
@@ -111,7 +109,7 @@ fn batches_carry_rocksdbs_bytes() {
     batch.put(b"a", b"1");
     batch.delete(b"b");
     let copy = WriteBatch::from_data(batch.data()).unwrap();
-    db.write(&WriteOptions::default(), copy).unwrap();
+    db.write(copy).unwrap();
     assert_eq!(db.get(b"a").unwrap().unwrap(), b"1");
     assert_eq!(db.latest_sequence_number(), 2);
     let cut = &batch.data()[..batch.data().len() - 1];
@@ -122,13 +120,13 @@ fn batches_carry_rocksdbs_bytes() {
     batch.put(b"first", b"1");
     batch.put_cf(&two, b"k", b"v");
     db.drop_column_family(&two).unwrap();
-    assert!(db.write(&WriteOptions::default(), batch.clone()).is_err());
+    assert!(db.write(batch.clone()).is_err());
     assert_eq!(db.get(b"first").unwrap(), None);
     let ignoring = WriteOptions {
         ignore_missing_column_families: true,
         ..WriteOptions::default()
     };
-    db.write(&ignoring, batch).unwrap();
+    db.write_opt(batch, &ignoring).unwrap();
     assert_eq!(db.get(b"first").unwrap().unwrap(), b"1");
 }
 
@@ -146,7 +144,7 @@ fn many_writers_share_syncs() {
                         sync: true,
                         ..WriteOptions::default()
                     };
-                    db.put_opt(&write, &db.default_column_family(), key.as_bytes(), b"v")
+                    db.put_cf_opt(&db.default_column_family(), key.as_bytes(), b"v", &write)
                         .unwrap();
                     assert!(db.get(key.as_bytes()).unwrap().is_some());
                 }
@@ -156,7 +154,7 @@ fn many_writers_share_syncs() {
     assert_eq!(db.latest_sequence_number(), 400);
     drop(db);
     let db = Db::open(&options, "/db").unwrap();
-    let mut iter = db.iter(&ReadOptions::default());
+    let mut iter = db.iter();
     iter.seek_to_first();
     let mut count = 0;
     while iter.valid() {
@@ -177,18 +175,19 @@ fn a_handle_is_good_for_its_own_database_only() {
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(error.to_string().contains("of another database"), "{error}");
     };
-    refused(here.get_opt(&read, &foreign, b"k").unwrap_err());
-    refused(here.get_pinned(&read, &foreign, b"k").unwrap_err());
-    refused(here.multi_get(&read, &foreign, &[b"k"]).remove(0).unwrap_err());
-    let mut iter = here.iter_cf(&read, &foreign);
+    refused(here.get_cf_opt(&foreign, b"k", &read).unwrap_err());
+    refused(here.get_pinned_cf_opt(&foreign, b"k", &read).unwrap_err());
+    refused(
+        here.multi_get_cf_opt(&foreign, &[b"k"], &read)
+            .remove(0)
+            .unwrap_err(),
+    );
+    let mut iter = here.iter_cf_opt(&foreign, &read);
     iter.seek_to_first();
     assert!(!iter.valid());
     refused(iter.status().unwrap_err());
-    refused(
-        here.put_opt(&WriteOptions::default(), &foreign, b"k", b"v")
-            .unwrap_err(),
-    );
-    refused(here.flush_cf(&FlushOptions::default(), &[foreign]).unwrap_err());
+    refused(here.put_cf(&foreign, b"k", b"v").unwrap_err());
+    refused(here.flush_cf(&[foreign]).unwrap_err());
 }
 
 #[test]
@@ -219,13 +218,16 @@ fn files_stay_while_their_deletion_is_disabled() {
     );
     db.enable_file_deletions().unwrap();
     assert_eq!(
+        (exist(&before), exist(&after)),
+        (0, 1),
+        "they are gone with the second"
+    );
+    assert_eq!(
         db.enable_file_deletions().unwrap_err().kind(),
         ErrorKind::InvalidArgument
     );
-    // A close deletes the files that are queued for deletion.
     drop(family);
     db.close().unwrap();
-    assert_eq!((exist(&before), exist(&after)), (0, 1));
 }
 
 #[test]
@@ -250,6 +252,13 @@ fn a_checkpoint_is_a_database_of_its_own() {
             .unwrap();
         db.create_checkpoint(dir, &how).unwrap();
         assert!(!options.fs.exists(format!("{dir}.tmp").as_ref()).unwrap());
+        // Programs look for a WAL. After a flush it is empty, as RocksDB's is.
+        let files = options.fs.list(dir.as_ref()).unwrap().into_iter();
+        let wals = files.filter(|name| name.ends_with(".log"));
+        let sizes: Vec<u64> = wals
+            .map(|name| options.fs.size(&Path::new(dir).join(name)).unwrap())
+            .collect();
+        assert_eq!((sizes.len(), sizes[0] > 0), (1, dir == "/logs"));
         let error = db.create_checkpoint(dir, &how).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(error.to_string().contains(dir), "{error}");
@@ -265,6 +274,12 @@ fn a_checkpoint_is_a_database_of_its_own() {
     copy.delete(b"table").unwrap();
     copy.close().unwrap();
     assert_eq!(db.get(b"table").unwrap().unwrap(), b"2");
+    for round in [b"1", b"2"] {
+        let copy = Db::open(&options, "/tables").unwrap();
+        assert_eq!(copy.get(b"log").unwrap().unwrap(), round);
+        copy.put(b"log", b"2").unwrap();
+        copy.close().unwrap();
+    }
     let reader = Db::open_read_only(&options, "/db").unwrap();
     let error = reader
         .create_checkpoint("/third", &CheckpointOptions::default())
@@ -294,7 +309,7 @@ fn batches_are_seen_whole() {
             let family = &families[(key % 2) as usize];
             batch.put_cf(family, &key.to_be_bytes(), &number.to_be_bytes());
         }
-        db.write(&WriteOptions::default(), batch).unwrap();
+        db.write(batch).unwrap();
     };
     write(0);
     let read = |snapshot: &Snapshot, key: u64| {
@@ -303,7 +318,9 @@ fn batches_are_seen_whole() {
             ..ReadOptions::default()
         };
         let family = &families[(key % 2) as usize];
-        db.get_opt(&options, family, &key.to_be_bytes()).unwrap().unwrap()
+        db.get_cf_opt(family, key.to_be_bytes(), &options)
+            .unwrap()
+            .unwrap()
     };
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| (1..=4000).for_each(write));

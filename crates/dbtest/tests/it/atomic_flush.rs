@@ -9,8 +9,8 @@ use base::sync::Mutex;
 use dbtest::crash::{any_loss, images_of_changes};
 use dbtest::events::Events;
 use esker::{
-    ColumnFamily, ColumnFamilyOptions, CompactRangeOptions, Db, ErrorKind, Event, FlushOptions, NullLogger,
-    Options, ReadOptions, WriteBatch, WriteOptions,
+    ColumnFamily, ColumnFamilyOptions, Db, ErrorKind, Event, FlushOptions, NullLogger, Options, WriteBatch,
+    WriteOptions,
 };
 use tempfile::TempDir;
 use testkit::oracle;
@@ -66,14 +66,14 @@ fn write(db: &Db, number: u64, more: usize) -> base::Result<()> {
             batch.put_cf(family, format!("long{number:05}").as_bytes(), &vec![b'v'; more]);
         }
     }
-    db.write(&unlogged, batch)
+    db.write_opt(batch, &unlogged)
 }
 
 /// The number that [`write`] has put into each family; 0 if there is none.
 fn numbers(db: &Db) -> Vec<u64> {
     let families = families(db);
     let numbers = families.iter().map(|family| {
-        let value = db.get_opt(&ReadOptions::default(), family, b"number").unwrap();
+        let value = db.get_cf(family, b"number").unwrap();
         value.map_or(0, |value| u64::from_le_bytes(value[..8].try_into().unwrap()))
     });
     numbers.collect()
@@ -100,16 +100,9 @@ fn a_crash_leaves_a_batch_in_all_families_or_in_none() {
             // Eight of these writes fill a memtable, of one family earlier than of the others.
             write(&db, number, 16 << 10).unwrap();
             match number {
-                10 => db.flush_cf(&FlushOptions::default(), &families(&db)).unwrap(),
+                10 => db.flush_cf(&families(&db)).unwrap(),
                 // The compaction flushes its family, and atomic_flush the others with it.
-                20 => db
-                    .compact_range(
-                        &db.default_column_family(),
-                        &CompactRangeOptions::default(),
-                        None,
-                        None,
-                    )
-                    .unwrap(),
+                20 => db.compact_range(None, None).unwrap(),
                 _ => {}
             }
         }
@@ -153,11 +146,13 @@ fn recovery_drops_a_group_that_is_not_whole() {
     for number in [1, 2] {
         write(&db, number, 100).unwrap();
         if number == 1 {
-            db.flush_cf(&FlushOptions::default(), &families(&db)).unwrap();
+            db.flush_cf(&families(&db)).unwrap();
         }
     }
+    // The MANIFEST that the open replaced is deleted in the background.
+    db.wait_for_purge().unwrap();
     let (path, before) = manifest(&fs, Path::new(DIR));
-    db.flush_cf(&FlushOptions::default(), &families(&db)).unwrap();
+    db.flush_cf(&families(&db)).unwrap();
     let (_, after) = manifest(&fs, Path::new(DIR));
     let image = fs.process_death_clone();
     drop(db);
@@ -176,18 +171,16 @@ fn rows_with_a_wal_come_back_too() {
     let db = open(&options(Arc::new(fs.clone())), Path::new(DIR));
     write(&db, 1, 100).unwrap();
     let families = families(&db);
-    db.put_opt(&WriteOptions::default(), &families[1], b"logged", b"row")
-        .unwrap();
-    db.flush_cf(&FlushOptions::default(), &families).unwrap();
-    db.put_opt(&WriteOptions::default(), &families[2], b"logged", b"row")
-        .unwrap();
+    db.put_cf(&families[1], b"logged", b"row").unwrap();
+    db.flush_cf(&families).unwrap();
+    db.put_cf(&families[2], b"logged", b"row").unwrap();
     write(&db, 2, 100).unwrap();
     let image = fs.process_death_clone();
     let db = Db::open(&options(Arc::new(image)), DIR).unwrap();
     assert_eq!(numbers(&db), [1, 1, 1]);
     for family in &FAMILIES[1..] {
         let family = db.column_family(family).unwrap();
-        let row = db.get_opt(&ReadOptions::default(), &family, b"logged").unwrap();
+        let row = db.get_cf(&family, b"logged").unwrap();
         assert_eq!(row.as_deref(), Some(&b"row"[..]), "{}", family.name());
     }
 }
@@ -209,7 +202,7 @@ fn one_full_memtable_flushes_every_family() {
         ..WriteOptions::default()
     };
     for _ in 0..2 {
-        db.put_opt(&unlogged, &before, b"long", &[b'v'; 70 << 10])
+        db.put_cf_opt(&before, b"long", [b'v'; 70 << 10], &unlogged)
             .unwrap();
     }
     let flushed = || -> Vec<(String, u64)> {
@@ -256,7 +249,7 @@ fn a_flush_can_ask_for_it() {
     let ((), images) = images_of_changes(&mem, &faults, 22, || {
         for number in 1..=3 {
             write(&db, number, 100).unwrap();
-            db.flush_cf(&together, &families(&db)).unwrap();
+            db.flush_cf_opt(&families(&db), &together).unwrap();
         }
     });
     for [lost, left] in images {
@@ -282,7 +275,7 @@ fn a_failure_leaves_no_table_of_any_family_and_can_be_resumed_from() {
     };
     let second_table = Rule::new(Action::Fail(ErrorKind::Io)).on([Op::Create]);
     faults.add(second_table.path_ends_with(".sst").skip(1));
-    let failed = db.flush_cf(&FlushOptions::default(), &families(&db)).unwrap_err();
+    let failed = db.flush_cf(&families(&db)).unwrap_err();
     assert_eq!(failed.kind(), ErrorKind::ReadOnly);
     faults.clear_rules();
     db.wait_for_purge().unwrap();
@@ -339,7 +332,7 @@ fn a_family_that_is_dropped_meanwhile_does_not_keep_the_others() {
         let one = other.column_family("one").unwrap();
         other.drop_column_family(&one).unwrap();
     }));
-    let flushed = db.flush_cf(&FlushOptions::default(), &families(&db));
+    let flushed = db.flush_cf(&families(&db));
     assert_eq!(flushed.unwrap_err().kind(), ErrorKind::ColumnFamilyDropped);
     db.put(b"goes", b"on").unwrap();
     db.wait_for_purge().unwrap();
@@ -374,14 +367,14 @@ fn a_family_waits_for_those_it_is_to_be_flushed_with() {
         ..FlushOptions::default()
     };
     db.put(b"first", b"row").unwrap();
-    db.flush_cf(&flush, &[db.default_column_family()]).unwrap();
+    db.flush_cf_opt(&[db.default_column_family()], &flush).unwrap();
     testkit::wait_until("the first table", || fs.created.load(Ordering::SeqCst) == 1);
     write(&db, 1, 100).unwrap();
     let together = FlushOptions {
         force_atomic_flush: true,
         ..flush
     };
-    db.flush_cf(&together, &families(&db)).unwrap();
+    db.flush_cf_opt(&families(&db), &together).unwrap();
     // Another thread has no work except flushes of the other families, and must not begin one.
     for _ in 0..200 {
         std::thread::yield_now();
@@ -491,7 +484,7 @@ fn rocksdb_reads_our_groups_whole_or_not_at_all() {
     for number in [1, 2] {
         len = manifest(&PosixFs::new(), &path).1.len() as u64;
         write(&db, number, 100).unwrap();
-        db.flush_cf(&FlushOptions::default(), &families(&db)).unwrap();
+        db.flush_cf(&families(&db)).unwrap();
     }
     let whole = copy_of(&path);
     drop(db);
@@ -528,7 +521,7 @@ fn we_read_rocksdbs_groups_whole_or_not_at_all() {
         all.push(found[0]);
         // After RocksDB, Esker can write to the database again.
         write(&db, 3, 10).unwrap();
-        db.flush_cf(&FlushOptions::default(), &families(&db)).unwrap();
+        db.flush_cf(&families(&db)).unwrap();
         db.close().unwrap();
         assert_eq!(rocksdb("read", copy.path()).unwrap(), [3; 3]);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dbtest::by_hand::flush;
 use dbtest::events::{Events, NoAutoRecovery};
-use esker::{Db, ErrorKind, Event, FlushOptions, ManualClock, Options, Statistics, Ticker};
+use esker::{Db, ErrorKind, Event, ManualClock, Options, Statistics, Ticker};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
 
 const DIR: &str = "db";
@@ -116,9 +116,9 @@ const SPACE: Duration = Duration::from_secs(5);
 fn a_disk_with_room_again_is_written_to_again() {
     let bench = Bench::new();
     let db = bench.open();
-    db.put(b"a", &[b'v'; 50_000]).unwrap();
+    db.put(b"a", [b'v'; 50_000]).unwrap();
     bench.mem.set_budget(bench.mem.used());
-    db.flush(&FlushOptions::default()).unwrap_err();
+    db.flush().unwrap_err();
     assert!(failed(&db));
     wait_until(|| bench.recoveries() == ["begun NoSpace"]);
     // The thread checks the clock permanently; it checks the disk only when an attempt is due.
@@ -163,7 +163,7 @@ fn attempts_go_on_until_one_succeeds() {
     let db = bench.open();
     db.put(b"a", b"v").unwrap();
     let rule = bench.fail(ErrorKind::NoSpace, Op::Append, ".sst");
-    db.flush(&FlushOptions::default()).unwrap_err();
+    db.flush().unwrap_err();
     wait_until(|| bench.recoveries().len() == 1);
     for attempt in 1..=10 {
         let fired = bench.faults.fired(rule);
@@ -181,7 +181,7 @@ fn attempts_go_on_until_one_succeeds() {
     // The next failure starts another recovery, which `resume` may end.
     bench.fail(ErrorKind::NoSpace, Op::Append, ".sst");
     db.put(b"b", b"").unwrap();
-    db.flush(&FlushOptions::default()).unwrap_err();
+    db.flush().unwrap_err();
     wait_until(|| bench.recoveries().len() == 3);
     bench.faults.clear_rules();
     db.resume().unwrap();
@@ -203,7 +203,7 @@ fn io_errors_are_tried_again_so_often_and_no_more() {
         let db = bench.open();
         db.put(b"a", b"v").unwrap();
         bench.fail(ErrorKind::Io, op, file);
-        db.flush(&FlushOptions::default()).unwrap_err();
+        db.flush().unwrap_err();
         for attempt in 1..=count {
             wait_until(|| bench.recoveries().len() == 1);
             let attempts = || bench.ticker(Ticker::AutoresumeRetryTotalCount);
@@ -228,7 +228,7 @@ fn an_io_error_that_is_over_is_resumed_from() {
     let db = bench.open();
     db.put(b"a", b"v").unwrap();
     bench.fail(ErrorKind::Io, Op::Sync, ".sst");
-    db.flush(&FlushOptions::default()).unwrap_err();
+    db.flush().unwrap_err();
     wait_until(|| bench.recoveries() == ["begun Io"]);
     bench.faults.clear_rules();
     bench.pass(Duration::from_secs(1), || !failed(&db));
@@ -249,7 +249,7 @@ fn a_listener_may_forbid_it() {
     let db = bench.open();
     db.put(b"a", b"v").unwrap();
     bench.fail(ErrorKind::NoSpace, Op::Append, ".sst");
-    db.flush(&FlushOptions::default()).unwrap_err();
+    db.flush().unwrap_err();
     wait_until(|| bench.log().contains("auto_recovery=0, stop=1"));
     bench.faults.clear_rules();
     bench.clock.advance(Duration::from_secs(1000));
@@ -274,7 +274,7 @@ fn what_is_not_known_is_never_resumed_from_by_itself() {
         }),
         ("damage", |bench, db| {
             bench.fail(ErrorKind::Corruption, Op::Append, ".sst");
-            db.flush(&FlushOptions::default()).unwrap_err();
+            db.flush().unwrap_err();
         }),
     ];
     for (name, cause) in causes {
@@ -298,7 +298,7 @@ fn a_worse_failure_ends_it() {
     let db = bench.open();
     db.put(b"a", b"v").unwrap();
     bench.fail(ErrorKind::NoSpace, Op::Append, ".sst");
-    db.flush(&FlushOptions::default()).unwrap_err();
+    db.flush().unwrap_err();
     wait_until(|| bench.recoveries().len() == 1);
     bench.fail(ErrorKind::Io, Op::Sync, ".log");
     db.sync_wal().unwrap_err();
@@ -316,7 +316,7 @@ fn a_close_does_not_wait_for_it() {
     let db = bench.open();
     db.put(b"a", b"v").unwrap();
     bench.fail(ErrorKind::NoSpace, Op::Append, ".sst");
-    db.flush(&FlushOptions::default()).unwrap_err();
+    db.flush().unwrap_err();
     wait_until(|| bench.recoveries().len() == 1);
     db.close().unwrap();
     assert_eq!(
@@ -426,7 +426,7 @@ fn a_failure_that_stops_writes_is_recovered_from_with_the_other() {
     let (db, _) = compaction_without_room(&mut bench);
     wait_until(|| bench.recoveries() == ["begun NoSpace"]);
     db.put(b"b", b"v").unwrap();
-    db.flush(&FlushOptions::default()).unwrap_err();
+    db.flush().unwrap_err();
     assert!(failed(&db));
     bench.faults.clear_rules();
     bench.pass(SPACE, || !failed(&db));
@@ -442,9 +442,9 @@ fn by_hand_and_by_itself_at_once() {
     let bench = Bench::new();
     let db = bench.open();
     for round in 0..20u32 {
-        db.put(&round.to_be_bytes(), &[b'v'; 100]).unwrap();
+        db.put(round.to_be_bytes(), [b'v'; 100]).unwrap();
         let rule = bench.fail(ErrorKind::NoSpace, Op::Append, ".sst");
-        db.flush(&FlushOptions::default()).unwrap_err();
+        db.flush().unwrap_err();
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| while db.resume().is_err() {});
@@ -457,7 +457,7 @@ fn by_hand_and_by_itself_at_once() {
         assert!(!failed(&db));
     }
     for round in 0..20u32 {
-        assert!(db.get(&round.to_be_bytes()).unwrap().is_some());
+        assert!(db.get(round.to_be_bytes()).unwrap().is_some());
     }
     db.close().unwrap();
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use esker::{
-    BatchValue, ColumnFamily, Db, DbIterator, ErrorKind, FlushOptions, Options, ReadOptions, UserComparator,
-    WriteBatch, WriteBatchWithIndex, WriteOptions,
+    BatchValue, ColumnFamily, Db, DbIterator, ErrorKind, Options, ReadOptions, UserComparator, WriteBatch,
+    WriteBatchWithIndex, WriteOptions,
 };
 use testkit::rng::{self, TestRng};
 use vfs::MemFs;
@@ -85,10 +85,10 @@ fn a_batch_shows_what_it_will_be() {
         let (family, written_family) = (db.default_column_family(), written.default_column_family());
         for _ in 0..rng.u32(..8) {
             let rows = random_batch(&mut rng, &family, 30).into_write_batch();
-            db.write(&WriteOptions::default(), rows.clone()).unwrap();
-            written.write(&WriteOptions::default(), rows).unwrap();
+            db.write(rows.clone()).unwrap();
+            written.write(rows).unwrap();
             if rng.one_in(3) {
-                db.flush(&FlushOptions::default()).unwrap();
+                db.flush().unwrap();
             }
         }
         let as_it_was = ReadOptions {
@@ -100,13 +100,11 @@ fn a_batch_shows_what_it_will_be() {
         // snapshot.
         for _ in 0..rng.u32(..4) {
             let rows = random_batch(&mut rng, &family, 30).into_write_batch();
-            db.write(&WriteOptions::default(), rows).unwrap();
+            db.write(rows).unwrap();
         }
         let mut iter = batch.iter_with_base(&db, &as_it_was, &family).unwrap();
-        written
-            .write(&WriteOptions::default(), batch.write_batch().clone())
-            .unwrap();
-        let mut expected = written.iter(&ReadOptions::default());
+        written.write(batch.write_batch().clone()).unwrap();
+        let mut expected = written.iter();
         walk(&mut rng, &mut iter, &mut expected);
         // Operations that are rolled back have no effect, and an iterator does not see operations added after
         // it.
@@ -120,16 +118,14 @@ fn a_batch_shows_what_it_will_be() {
         }
         walk(&mut rng, &mut iter, &mut expected);
         batch.rollback_to_save_point().unwrap();
-        db.flush(&FlushOptions::default()).unwrap();
+        db.flush().unwrap();
         walk(&mut rng, &mut iter, &mut expected);
         for number in 0..40 {
             let name = format!("k{number:02}").into_bytes();
             let found = batch
                 .get_from_batch_and_db(&db, &as_it_was, &family, &name)
                 .unwrap();
-            let expected = written
-                .get_opt(&ReadOptions::default(), &written_family, &name)
-                .unwrap();
+            let expected = written.get_cf(&written_family, &name).unwrap();
             assert_eq!(found.as_deref(), expected.as_deref(), "{number}");
         }
     }
@@ -168,7 +164,7 @@ fn timestamps_are_read_through_a_batch() {
     let mut rows = WriteBatch::new();
     rows.put_at(&family, b"a", &at(1), b"one");
     rows.put_at(&family, b"b", &at(1), b"one");
-    db.write(&WriteOptions::default(), rows).unwrap();
+    db.write(rows).unwrap();
     let mut batch = WriteBatchWithIndex::new();
     batch.put_at(&family, b"a", &at(3), b"three");
     batch.delete_at(&family, b"b", &at(2));
@@ -283,10 +279,7 @@ fn a_batch_alone_tells_what_it_can() {
         batch.write_to(&db, &WriteOptions::default()).unwrap();
         batch.write_to(&empty, &WriteOptions::default()).unwrap();
         assert_eq!(batch.count(), count);
-        let (mut one, mut other) = (
-            db.iter(&ReadOptions::default()),
-            empty.iter(&ReadOptions::default()),
-        );
+        let (mut one, mut other) = (db.iter(), empty.iter());
         walk(&mut rng, &mut one, &mut other);
     }
 }

@@ -10,8 +10,8 @@ use dbtest::by_hand::{everything, flush, rewrite};
 use esker::{
     BlobGarbageCollectionPolicy, BlockCache, Cache, CacheOptions, CheckpointOptions, CompactRangeOptions,
     CompactionFilter, CompactionFilterFactory, CompressionType, Db, Decision, EntryRole, ErrorKind,
-    FileChecksumGenFactory, FilterContext, FlushOptions, Options, PrepopulateBlobCache, ReadOptions,
-    ReadTier, Snapshot, Ticker, ValueType, WriteBatch,
+    FileChecksumGenFactory, FilterContext, Options, PrepopulateBlobCache, ReadOptions, ReadTier, Snapshot,
+    Ticker, ValueType, WriteBatch,
 };
 use tempfile::TempDir;
 use testkit::{TestRng, oracle};
@@ -51,7 +51,7 @@ fn value(i: u32, round: u32, len: usize) -> Vec<u8> {
 
 fn put(db: &Db, keys: impl IntoIterator<Item = u32>, round: u32, len: usize) {
     for i in keys {
-        db.put(&key(i), &value(i, round, len)).unwrap();
+        db.put(key(i), value(i, round, len)).unwrap();
     }
 }
 
@@ -69,7 +69,7 @@ fn rows(db: &Db) -> Rows {
 /// The rows at a snapshot.
 fn rows_at(db: &Db, snapshot: Option<Snapshot>) -> Rows {
     let mut rows = BTreeMap::new();
-    let mut iterator = db.iter(&ReadOptions {
+    let mut iterator = db.iter_opt(&ReadOptions {
         snapshot,
         ..ReadOptions::default()
     });
@@ -142,7 +142,7 @@ fn large_values_leave_the_tables() {
     );
     let expected = rows(&db);
     assert_eq!(expected.len(), 60);
-    assert_eq!(db.get(&key(7)).unwrap().unwrap(), value(7, 0, 100));
+    assert_eq!(db.get(key(7)).unwrap().unwrap(), value(7, 0, 100));
     db.close().unwrap();
     drop(db);
     let db = Db::open(&options, DIR).unwrap();
@@ -224,7 +224,7 @@ fn columns_in_blob_files_survive_compactions() {
         for _ in 0..3 {
             rewrite(&db);
         }
-        let mut iterator = db.iter(&ReadOptions::default());
+        let mut iterator = db.iter();
         iterator.seek(&key(1));
         for i in 1..5 {
             let columns = iterator.columns().unwrap().unwrap();
@@ -325,7 +325,7 @@ fn garbage_is_counted_and_files_go_with_their_last_value() {
     flush(&db);
     put(&db, 0..30, 1, 200);
     flush(&db);
-    db.delete(&key(39)).unwrap();
+    db.delete(key(39)).unwrap();
     flush(&db);
     assert_eq!(
         property(&db, "live-blob-file-garbage-size"),
@@ -340,7 +340,7 @@ fn garbage_is_counted_and_files_go_with_their_last_value() {
     assert_eq!(counts.collect::<Vec<_>>(), [(31, 40), (0, 30)]);
     assert_eq!(property(&db, "live-blob-file-garbage-size"), 31 * (32 + 7 + 200));
     // A reader keeps a blob file that is no longer needed otherwise.
-    let mut reader = db.iter(&ReadOptions::default());
+    let mut reader = db.iter();
     reader.seek(&key(35));
     put(&db, 30..40, 2, 200);
     flush(&db);
@@ -402,7 +402,7 @@ fn blobs_are_counted() {
     let written = count(Ticker::BlobDbBlobFileBytesWritten);
     assert!(written > 10 * 150, "{written}");
     for _ in 0..2 {
-        assert!(db.get(&key(3)).unwrap().is_some());
+        assert!(db.get(key(3)).unwrap().is_some());
     }
     assert_eq!(
         [
@@ -427,7 +427,7 @@ fn blobs_are_counted() {
         blob_garbage_collection_age_cutoff: Some(1.0),
         ..everything()
     };
-    db.compact_range(&db.default_column_family(), &compact, None, None)
+    db.compact_range_cf_opt(&db.default_column_family(), None, None, &compact)
         .unwrap();
     assert_eq!(count(Ticker::BlobDbGcNumKeysRelocated), 10);
     assert_eq!(count(Ticker::BlobDbGcBytesRelocated), 10 * 150);
@@ -456,7 +456,7 @@ fn values_are_read_when_they_are_asked_for() {
     flush(&db);
     let family = db.default_column_family();
     let write = esker::WriteOptions::default();
-    db.merge(&write, &family, &key(5), b"more").unwrap();
+    db.merge_cf_opt(&family, key(5), b"more", &write).unwrap();
     let expected = rows(&db);
     let lazy = ReadOptions {
         allow_unprepared_value: true,
@@ -481,7 +481,7 @@ fn values_are_read_when_they_are_asked_for() {
         // No value is requested: only a merge reads its base value from a blob file.
         let mut keys = Vec::new();
         let read = blobs(&mut || {
-            let mut iter = db.iter(&lazy);
+            let mut iter = db.iter_opt(&lazy);
             start(&mut iter);
             while iter.valid() {
                 let value = &expected[iter.key()];
@@ -503,7 +503,7 @@ fn values_are_read_when_they_are_asked_for() {
         assert!(keys.iter().eq(expected.keys()));
         // Every other value is requested, twice, with a change of direction after it.
         let read = blobs(&mut || {
-            let mut iter = db.iter(&lazy);
+            let mut iter = db.iter_opt(&lazy);
             start(&mut iter);
             let mut asked = false;
             while iter.valid() {
@@ -535,12 +535,7 @@ fn values_are_read_when_they_are_asked_for() {
         assert!(read <= 27, "{read}");
     }
     // An iterator without the option has no unprepared values.
-    assert!(
-        db.iter(&ReadOptions::default())
-            .unprepared_value()
-            .unwrap()
-            .is_none()
-    );
+    assert!(db.iter().unprepared_value().unwrap().is_none());
 }
 
 /// An unreadable blob fails the reads that request it, and no others.
@@ -558,7 +553,7 @@ fn a_damaged_value_is_told_where_it_is_asked_for() {
     bytes[at] ^= 1;
     fs.write_file(&path, &bytes).unwrap();
     let db = Db::open(&options, DIR).unwrap();
-    let mut iter = db.iter(&ReadOptions {
+    let mut iter = db.iter_opt(&ReadOptions {
         allow_unprepared_value: true,
         ..ReadOptions::default()
     });
@@ -605,7 +600,7 @@ fn a_manual_compaction_says_whether_old_files_are_emptied() {
             blob_garbage_collection_age_cutoff: cutoff,
             ..everything()
         };
-        db.compact_range(&db.default_column_family(), &compact, None, None)
+        db.compact_range_cf_opt(&db.default_column_family(), None, None, &compact)
             .unwrap();
         let files = db.blob_files(&db.default_column_family());
         assert_eq!(files.len(), kept, "{enabled} {policy:?} {cutoff:?}");
@@ -616,7 +611,7 @@ fn a_manual_compaction_says_whether_old_files_are_emptied() {
                 ..everything()
             };
             let error = db
-                .compact_range(&db.default_column_family(), &compact, None, None)
+                .compact_range_cf_opt(&db.default_column_family(), None, None, &compact)
                 .unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidArgument);
             assert!(
@@ -722,7 +717,7 @@ fn versions_that_meet_in_a_compaction_are_told_apart_there() {
         blob_garbage_collection_age_cutoff: Some(1.0),
         ..everything()
     };
-    db.compact_range(&db.default_column_family(), &all, None, None)
+    db.compact_range_cf_opt(&db.default_column_family(), None, None, &all)
         .unwrap();
     assert_eq!(property(&db, "num-blob-files"), 0);
     let then: BTreeMap<_, _> = (0..20).map(|i| (key(i), value(i, 0, 60))).collect();
@@ -753,7 +748,7 @@ fn tables_are_compacted_for_the_garbage_of_their_blobs() {
     put(&db, 0..14, 1, 150);
     flush(&db);
     let whole = CompactRangeOptions::default();
-    db.compact_range(&db.default_column_family(), &whole, None, None)
+    db.compact_range_cf_opt(&db.default_column_family(), None, None, &whole)
         .unwrap();
     db.wait_for_compact().unwrap();
     let files = db.blob_files(&db.default_column_family());
@@ -808,15 +803,8 @@ fn filters_and_merges_see_blobs() {
     let db = Db::open(&options, DIR).unwrap();
     put(&db, 0..10, 0, 150);
     flush(&db);
-    db.merge(&Default::default(), &db.default_column_family(), &key(3), b"more")
-        .unwrap();
-    db.merge(
-        &Default::default(),
-        &db.default_column_family(),
-        &key(99),
-        &vec![b'm'; 300],
-    )
-    .unwrap();
+    db.merge(key(3), b"more").unwrap();
+    db.merge(key(99), vec![b'm'; 300]).unwrap();
     flush(&db);
     rewrite(&db);
     let found = rows(&db);
@@ -870,19 +858,12 @@ fn a_family_that_is_dropped_takes_its_blobs_along() {
     let db = Db::open(&options, DIR).unwrap();
     let family = db.create_column_family("other", &options.column_family).unwrap();
     for i in 0..10 {
-        db.put_opt(&Default::default(), &family, &key(i), &value(i, 0, 200))
-            .unwrap();
+        db.put_cf(&family, key(i), value(i, 0, 200)).unwrap();
     }
-    db.flush_cf(&FlushOptions::default(), std::slice::from_ref(&family))
-        .unwrap();
+    db.flush_cf(std::slice::from_ref(&family)).unwrap();
     assert_eq!(on_disk(&fs, Path::new(DIR)).len(), 1);
     db.drop_column_family(&family).unwrap();
-    assert_eq!(
-        db.get_opt(&ReadOptions::default(), &family, &key(3))
-            .unwrap()
-            .unwrap(),
-        value(3, 0, 200)
-    );
+    assert_eq!(db.get_cf(&family, key(3)).unwrap().unwrap(), value(3, 0, 200));
     drop(family);
     check(&db, &fs, Path::new(DIR));
     assert_eq!(on_disk(&fs, Path::new(DIR)).len(), 0);
@@ -973,7 +954,7 @@ fn values_are_kept_in_a_cache() {
             fill_cache: false,
             ..ReadOptions::default()
         };
-        assert!(db.get_opt(&passing, &family, &keys[3]).unwrap().is_some());
+        assert!(db.get_cf_opt(&family, &keys[3], &passing).unwrap().is_some());
         assert_eq!(cached_blobs(&cache), 0, "fill_cache is false");
         assert_eq!(rows(&db).len(), 20);
         assert_eq!(cached_blobs(&cache), 20);
@@ -985,14 +966,14 @@ fn values_are_kept_in_a_cache() {
         );
         assert_eq!(rows(&db).len(), 20);
         for (i, found) in db
-            .multi_get(&memory_alone, &family, &keys)
+            .multi_get_cf_opt(&family, &keys, &memory_alone)
             .into_iter()
             .enumerate()
         {
             assert_eq!(found.unwrap().unwrap(), value(i as u32, 0, 200));
         }
         cache.erase_unreferenced();
-        let error = db.get_opt(&memory_alone, &family, &keys[0]).unwrap_err();
+        let error = db.get_cf_opt(&family, &keys[0], &memory_alone).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Incomplete, "{error}");
         let error = db.get(&keys[0]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Io);
@@ -1039,7 +1020,7 @@ fn many_blobs_are_read_in_their_order() {
     let mut keys: Vec<u32> = (0..100).collect();
     rng.shuffle(&mut keys);
     let names: Vec<_> = keys.iter().map(|&i| key(i)).collect();
-    let found = db.multi_get(&ReadOptions::default(), &db.default_column_family(), &names);
+    let found = db.multi_get(&names);
     for (&i, found) in keys.iter().zip(found) {
         assert_eq!(found.unwrap().unwrap(), value(i, u32::from(i % 3 == 0), 300));
     }
@@ -1081,17 +1062,17 @@ fn random_histories_are_what_a_map_says() {
             match rng.u32(..100) {
                 0..70 => {
                     let len = *rng.pick(&[10, 60, 120, 200, 900]);
-                    db.put(&key(i), &value(i, step, len)).unwrap();
+                    db.put(key(i), value(i, step, len)).unwrap();
                     model.insert(key(i), value(i, step, len));
                 }
                 70..80 => {
-                    db.delete(&key(i)).unwrap();
+                    db.delete(key(i)).unwrap();
                     model.remove(&key(i));
                 }
                 80..83 => {
                     let mut batch = WriteBatch::new();
                     batch.delete_range(&key(i), &key(i + 10));
-                    db.write(&Default::default(), batch).unwrap();
+                    db.write(batch).unwrap();
                     model.retain(|found, _| !(key(i)..key(i + 10)).contains(found));
                 }
                 83..94 => flush(&db),
@@ -1108,7 +1089,7 @@ fn random_histories_are_what_a_map_says() {
         drop(held);
         assert_eq!(rows(&db), model);
         let keys: Vec<_> = (0..60).map(key).collect();
-        let found = db.multi_get(&ReadOptions::default(), &db.default_column_family(), &keys);
+        let found = db.multi_get(&keys);
         for (key, found) in keys.iter().zip(found) {
             assert_eq!(found.unwrap().as_ref(), model.get(key));
         }
@@ -1128,13 +1109,13 @@ fn a_crash_between_blob_file_and_table_loses_nothing() {
         options.column_family.blob_file_size = 600;
         let db = Db::open(&options, DIR)?;
         for i in 0..8 {
-            db.put(&key(i), &value(i, 1, 200))?;
+            db.put(key(i), value(i, 1, 200))?;
         }
-        db.flush(&FlushOptions::default())?;
-        db.put(&key(0), &value(0, 2, 200))?;
-        db.flush(&FlushOptions::default())?;
+        db.flush()?;
+        db.put(key(0), value(0, 2, 200))?;
+        db.flush()?;
         let whole = everything();
-        db.compact_range(&db.default_column_family(), &whole, None, None)?;
+        db.compact_range_cf_opt(&db.default_column_family(), None, None, &whole)?;
         db.close()
     };
     // The contents of the database before the crash.
@@ -1200,8 +1181,8 @@ fn a_full_disk_leaves_no_blob_file_behind() {
                 .path_ends_with(".blob");
             faults.add(full);
             let failed = match in_compaction {
-                false => db.flush(&FlushOptions::default()),
-                true => db.compact_range(&db.default_column_family(), &everything(), None, None),
+                false => db.flush(),
+                true => db.compact_range_cf_opt(&db.default_column_family(), None, None, &everything()),
             };
             let error = failed.unwrap_err();
             assert!(error.to_string().contains("injected fault"), "{op:?}: {error}");
@@ -1259,7 +1240,7 @@ fn rocksdb_goes_on_with_ours_and_we_with_its() {
         for round in 0..4 {
             for _ in 0..60 {
                 let (i, value) = (rng.u32(..100), random_value(&mut rng));
-                db.put(&key(i), &value).unwrap();
+                db.put(key(i), &value).unwrap();
                 model.insert(key(i), value);
             }
             flush(&db);
@@ -1323,7 +1304,7 @@ fn rocksdb_goes_on_with_ours_and_we_with_its() {
         assert!(rows(&db) == model, "after RocksDB, {compression:?}");
         db.verify_checksum().unwrap();
         for i in 0..100 {
-            db.put(&key(i), &value(i, 0, 120)).unwrap();
+            db.put(key(i), value(i, 0, 120)).unwrap();
             model.insert(key(i), value(i, 0, 120));
         }
         flush(&db);

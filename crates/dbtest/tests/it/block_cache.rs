@@ -52,7 +52,7 @@ fn key(table: u32, row: u32) -> Vec<u8> {
 fn fill(db: &Db, tables: u32, rows: u32) {
     for table in 0..tables {
         for row in 0..rows {
-            db.put(&key(table, row), &[b'v'; 60]).unwrap();
+            db.put(key(table, row), [b'v'; 60]).unwrap();
         }
         flush(db);
     }
@@ -61,13 +61,10 @@ fn fill(db: &Db, tables: u32, rows: u32) {
 fn read_all(db: &Db, tables: u32, rows: u32) {
     for table in 0..tables {
         for row in (0..rows).step_by(7) {
-            assert_eq!(
-                db.get(&key(table, row)).unwrap().as_deref(),
-                Some(&[b'v'; 60][..])
-            );
+            assert_eq!(db.get(key(table, row)).unwrap().as_deref(), Some(&[b'v'; 60][..]));
         }
     }
-    let mut iter = db.iter(&esker::ReadOptions::default());
+    let mut iter = db.iter();
     iter.seek_to_first();
     let mut count = 0;
     while iter.valid() {
@@ -142,13 +139,7 @@ fn flushed_tables_keep_their_index_where_they_are_pinned() {
             (3, 3)
         );
         assert_eq!(cache.occupancy(), 6, "a cache without room keeps nothing else");
-        db.compact_range(
-            &db.default_column_family(),
-            &esker::CompactRangeOptions::default(),
-            None,
-            None,
-        )
-        .unwrap();
+        db.compact_range(None, None).unwrap();
         read_all(&db, 3, 100);
         // A compaction may pin its input tables a moment longer.
         testkit::wait_until("they go", || {
@@ -227,7 +218,7 @@ fn databases_share_a_cache_and_never_see_each_others_blocks() {
         .map(|number| {
             let db = Db::open(&options(&Arc::new(MemFs::new()), with_parts(&cache)), "/db").unwrap();
             for row in 0..300 {
-                db.put(&key(0, row), &[number; 40]).unwrap();
+                db.put(key(0, row), [number; 40]).unwrap();
             }
             flush(&db);
             db
@@ -236,7 +227,7 @@ fn databases_share_a_cache_and_never_see_each_others_blocks() {
     for _ in 0..2 {
         for row in 0..300 {
             for (number, db) in databases.iter().enumerate() {
-                let value = db.get(&key(0, row)).unwrap().unwrap();
+                let value = db.get(key(0, row)).unwrap().unwrap();
                 assert_eq!(&*value, &[number as u8; 40]);
             }
         }
@@ -300,7 +291,7 @@ fn compactions_put_the_successors_of_hot_blocks_into_the_cache() {
         cache.erase_unreferenced();
         let read_some = || {
             for row in 200..300 {
-                assert!(db.get(&key(1, row)).unwrap().is_some());
+                assert!(db.get(key(1, row)).unwrap().is_some());
             }
         };
         assert!(misses(&cache, read_some) > 10);
@@ -346,10 +337,9 @@ fn blocks_of_files_that_were_replaced_leave_the_cache_if_they_are_told_to() {
         let before = blocks();
         assert!(before > 50);
         let family = db.default_column_family();
-        let mut iter = db.iter(&esker::ReadOptions::default());
+        let mut iter = db.iter();
         iter.seek_to_first();
-        db.compact_range(&family, &esker::CompactRangeOptions::default(), None, None)
-            .unwrap();
+        db.compact_range_cf(&family, None, None).unwrap();
         assert!(blocks() >= before, "an iterator reads the files");
         drop(iter);
         if uncache_aggressiveness == 0 {
@@ -386,11 +376,11 @@ fn leaves_a_full_cache_alone(
 ) {
     const ROWS: u32 = 4000;
     let case = format!("{capacity} {cache_type:?} {compression:?} {caches_first_reads} {use_direct_reads}");
-    let hot = |db: &Db| (0..60).for_each(|row| assert!(db.get(&key(0, row)).unwrap().is_some()));
+    let hot = |db: &Db| (0..60).for_each(|row| assert!(db.get(key(0, row)).unwrap().is_some()));
     let all = |db: &Db| {
         (0..ROWS)
             .step_by(8)
-            .for_each(|row| assert!(db.get(&key(0, row)).unwrap().is_some()))
+            .for_each(|row| assert!(db.get(key(0, row)).unwrap().is_some()))
     };
     let cache: Arc<BlockCache> = Cache::new(CacheOptions {
         cache_type,

@@ -11,7 +11,7 @@ use dbtest::by_hand::{compact, flush, rewrite};
 use dbtest::{files, settings};
 use esker::{
     ColumnFamilyOptions, CompressionType, DataBlockIndexType, Db, Error, FilterPolicy, Options,
-    PrepopulateBlockCache, ReadOptions, Statistics, WriteBatch, WriteOptions,
+    PrepopulateBlockCache, ReadOptions, Statistics, WriteBatch,
 };
 use sst::{Table, TableReadOptions};
 use tempfile::TempDir;
@@ -36,7 +36,7 @@ fn key(i: u32) -> Vec<u8> {
 
 fn rows(db: &Db) -> Rows {
     let mut rows = Rows::new();
-    let mut iter = db.iter(&ReadOptions::default());
+    let mut iter = db.iter();
     iter.seek_to_first();
     while iter.valid() {
         rows.insert(iter.key().to_vec(), iter.value().to_vec());
@@ -78,7 +78,7 @@ fn change(rng: &mut TestRng, db: &Db, rows: &mut Rows, keys: u32) {
             }
         }
     }
-    db.write(&WriteOptions::default(), batch).unwrap();
+    db.write(batch).unwrap();
 }
 
 fn random_value(rng: &mut TestRng) -> Vec<u8> {
@@ -127,7 +127,7 @@ fn rows_are_the_same_whether_blocks_are_copied_or_not() {
             let mut model = Rows::new();
             for i in 0..keys {
                 let value = random_value(&mut rng);
-                db.put(&key(i), &value).unwrap();
+                db.put(key(i), &value).unwrap();
                 model.insert(key(i), value);
             }
             rewrite(db);
@@ -154,7 +154,7 @@ fn rows_are_the_same_whether_blocks_are_copied_or_not() {
                     ..ReadOptions::default()
                 };
                 for i in 0..keys {
-                    let found = db.get_opt(&read, &db.default_column_family(), &key(i)).unwrap();
+                    let found = db.get_cf_opt(&db.default_column_family(), key(i), &read).unwrap();
                     assert_eq!(found.as_deref(), model.get(&key(i)).map(|value| &value[..]));
                 }
             }
@@ -176,12 +176,12 @@ fn old_and_new(rng: &mut TestRng, db: &Db) -> Rows {
     let mut model = Rows::new();
     for i in 0..3000 {
         let value = random_value(rng);
-        db.put(&key(i), &value).unwrap();
+        db.put(key(i), &value).unwrap();
         model.insert(key(i), value);
     }
     rewrite(db);
     for i in [7, 1500, 1501, 2990] {
-        db.put(&key(i), b"new").unwrap();
+        db.put(key(i), b"new").unwrap();
         model.insert(key(i), b"new".to_vec());
     }
     flush(db);
@@ -314,11 +314,11 @@ fn damage_in_a_block_to_be_copied_is_found() {
 
         let db = Db::open(&options, place.path()).unwrap();
         let error: Error = db
-            .compact_range(
+            .compact_range_cf_opt(
                 &db.default_column_family(),
+                None,
+                None,
                 &dbtest::by_hand::everything(),
-                None,
-                None,
             )
             .unwrap_err();
         assert!(error.is_corruption(), "{error}");

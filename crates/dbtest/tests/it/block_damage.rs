@@ -71,7 +71,7 @@ impl Damaged {
         let dir = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let db = Db::open(&options(Way::Pread, &None), dir.path()).unwrap();
         for number in 0..KEYS {
-            db.put(&key(number), &value(number)).unwrap();
+            db.put(key(number), value(number)).unwrap();
         }
         flush(&db);
         let [file] = &db.live_files()[..] else {
@@ -171,16 +171,16 @@ impl Damaged {
     fn check_all(&self, db: &Db, read: &ReadOptions) {
         let family = db.default_column_family();
         for number in 0..KEYS {
-            self.check(number, db.get_opt(read, &family, &key(number)));
+            self.check(number, db.get_cf_opt(&family, key(number), read));
         }
         for stride in [1, 7, 40] {
             let numbers: Vec<u32> = (0..KEYS).step_by(stride).collect();
             let keys: Vec<Vec<u8>> = numbers.iter().map(|number| key(*number)).collect();
-            for (number, found) in numbers.iter().zip(db.multi_get(read, &family, &keys)) {
+            for (number, found) in numbers.iter().zip(db.multi_get_cf_opt(&family, &keys, read)) {
                 self.check(*number, found);
             }
         }
-        let mut iter = db.iter(read);
+        let mut iter = db.iter_opt(read);
         iter.seek_to_first();
         self.walk(&mut iter, DbIterator::next, (0..self.keys.start).collect());
         self.is_told(&iter.status().unwrap_err());
@@ -221,7 +221,7 @@ impl Damaged {
             ..ReadOptions::default()
         };
         let family = db.default_column_family();
-        let cached = |number: &u32| match db.get_opt(&read, &family, &key(*number)) {
+        let cached = |number: &u32| match db.get_cf_opt(&family, key(*number), &read) {
             Ok(found) => {
                 assert_eq!(found, Some(value(*number)));
                 true
@@ -295,11 +295,11 @@ fn a_block_that_nobody_verified_is_verified_by_the_first_who_asks() {
                 // No read has verified the block yet. Each way of reading is tried as the first one.
                 let middle = KEYS / 2;
                 let found = [
-                    db.get_opt(&unverified, &family, &key(middle)),
-                    db.multi_get(&unverified, &family, &[key(1), key(middle)])
+                    db.get_cf_opt(&family, key(middle), &unverified),
+                    db.multi_get_cf_opt(&family, &[key(1), key(middle)], &unverified)
                         .remove(1),
                     {
-                        let mut iter = db.iter(&unverified);
+                        let mut iter = db.iter_opt(&unverified);
                         iter.seek(&key(middle));
                         let status = iter.status();
                         status.map(|()| iter.valid().then(|| iter.value().to_vec()))
@@ -336,7 +336,7 @@ fn an_unverified_block_is_read_again_once() {
         };
         let get = |read: &ReadOptions| {
             statistics.reset();
-            let found = db.get_opt(read, &family, &key(middle)).unwrap().unwrap();
+            let found = db.get_cf_opt(&family, key(middle), read).unwrap().unwrap();
             let reads = statistics.get_ticker_count(Ticker::BlockCacheDataMiss);
             (found == value(middle), reads)
         };

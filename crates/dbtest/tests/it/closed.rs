@@ -5,9 +5,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use esker::{
-    CheckpointOptions, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions, Db,
-    ErrorKind, FlushOptions, IngestExternalFileArg, LiveFilesStorageInfoOptions, MultiScanArgs, Options,
-    ReadOptions, Result, SstFileWriter, WriteBatch, WriteBatchWithIndex, WriteOptions,
+    CheckpointOptions, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, Db, ErrorKind,
+    IngestExternalFileArg, LiveFilesStorageInfoOptions, MultiScanArgs, Options, ReadOptions, Result,
+    SstFileWriter, WriteBatch, WriteBatchWithIndex, WriteOptions,
 };
 use vfs::{Action, FaultFs, FileSystem, LogFs, MemFs, Op, Rule};
 
@@ -34,7 +34,7 @@ fn fill(db: &Db) {
     for (key, value) in [(b"a", b"1"), (b"b", b"2"), (b"c", b"3")] {
         db.put(key, value).unwrap();
     }
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     db.put(b"d", b"4").unwrap();
 }
 
@@ -50,27 +50,25 @@ fn calls<'a>(db: &'a Db, family: &'a ColumnFamily, options: &'a ReadOptions) -> 
         };
     }
     call!("put", db.put(b"k", b"v"));
-    call!("put_opt", db.put_opt(&write, family, b"k", b"v"));
+    call!("put_opt", db.put_cf_opt(family, b"k", b"v", &write));
     let write = WriteOptions::default();
     call!("delete", db.delete(b"k"));
-    call!("delete_opt", db.delete_opt(&write, family, b"k"));
+    call!("delete_opt", db.delete_cf_opt(family, b"k", &write));
     let write = WriteOptions::default();
-    call!("single_delete", db.single_delete(&write, family, b"k"));
+    call!("single_delete", db.single_delete_cf_opt(family, b"k", &write));
     let write = WriteOptions::default();
-    call!("merge", db.merge(&write, family, b"k", b"v"));
+    call!("merge", db.merge_cf_opt(family, b"k", b"v", &write));
     let write = WriteOptions::default();
-    call!("delete_range", db.delete_range(&write, family, b"k", b"l"));
+    call!("delete_range", db.delete_range_cf_opt(family, b"k", b"l", &write));
     call!("write", {
         let mut batch = WriteBatch::new();
         batch.put(b"k", b"v");
-        db.write(&no_wal(), batch)
+        db.write_opt(batch, &no_wal())
     });
-    call!("write nothing", db.write(&no_wal(), WriteBatch::new()));
-    call!("flush", db.flush(&FlushOptions::default()));
-    call!("flush_cf", db.flush_cf(&FlushOptions::default(), &[]));
-    call!("compact_range", {
-        db.compact_range(family, &CompactRangeOptions::default(), None, None)
-    });
+    call!("write nothing", db.write_opt(WriteBatch::new(), &no_wal()));
+    call!("flush", db.flush());
+    call!("flush_cf", db.flush_cf(&[]));
+    call!("compact_range", { db.compact_range_cf(family, None, None) });
     call!("compact_files", {
         db.compact_files(family, &CompactFilesOptions::default(), &[], 1)
     });
@@ -147,22 +145,22 @@ fn reads<'a>(db: &'a Db, family: &'a ColumnFamily, options: &'a ReadOptions) -> 
         };
     }
     call!("get", db.get(b"a"));
-    call!("get_opt", db.get_opt(options, family, b"a"));
-    call!("get_pinned", db.get_pinned(options, family, b"a"));
-    call!("key_may_exist", db.key_may_exist(options, family, b"a"));
+    call!("get_opt", db.get_cf_opt(family, b"a", options));
+    call!("get_pinned", db.get_pinned_cf_opt(family, b"a", options));
+    call!("key_may_exist", db.key_may_exist_cf_opt(family, b"a", options));
     call!("multi_get", {
-        db.multi_get(options, family, &[b"a", b"d"])
+        db.multi_get_cf_opt(family, &[b"a", b"d"], options)
             .into_iter()
             .collect::<Result<Vec<_>>>()
     });
     call!("iter", {
-        let mut iter = db.iter(options);
+        let mut iter = db.iter_opt(options);
         iter.seek_to_first();
         assert!(iter.status().is_ok() || !iter.valid());
         iter.status()
     });
     call!("iter_cf", {
-        let mut iter = db.iter_cf(options, family);
+        let mut iter = db.iter_cf_opt(family, options);
         iter.seek_to_last();
         iter.status()
     });
@@ -171,7 +169,7 @@ fn reads<'a>(db: &'a Db, family: &'a ColumnFamily, options: &'a ReadOptions) -> 
             tailing: true,
             ..ReadOptions::default()
         };
-        let mut iter = db.iter_cf(&tailing, family);
+        let mut iter = db.iter_cf_opt(family, &tailing);
         iter.seek(b"a");
         iter.status()
     });
@@ -230,7 +228,7 @@ fn each_call_after_a_close_fails_and_touches_no_file() {
         let gone = db
             .create_column_family("gone", &ColumnFamilyOptions::default())
             .unwrap();
-        db.put_opt(&WriteOptions::default(), &gone, b"a", b"1").unwrap();
+        db.put_cf(&gone, b"a", b"1").unwrap();
         db.drop_column_family(&gone).unwrap();
         let snapshot = db.snapshot();
         let newest = ReadOptions::default();
@@ -297,7 +295,7 @@ fn who_reads_alone_or_follows_is_closed_alike() {
             snapshot: Some(db.snapshot()),
             ..ReadOptions::default()
         };
-        let mut iter = db.iter(&at_snapshot);
+        let mut iter = db.iter_opt(&at_snapshot);
         iter.seek_to_first();
         db.close().unwrap();
         check_closed(calls(&db, &family, &at_snapshot));
@@ -339,8 +337,8 @@ fn an_iterator_keeps_its_row_and_moves_no_more() {
                     ..ReadOptions::default()
                 };
                 let family = db.default_column_family();
-                let pinned = db.get_pinned(&read, &family, b"c").unwrap().unwrap();
-                let mut iter = db.iter(&read);
+                let pinned = db.get_pinned_cf_opt(&family, b"c", &read).unwrap().unwrap();
+                let mut iter = db.iter_opt(&read);
                 iter.seek(b"b");
                 let mut scan = db
                     .multi_scan(
@@ -378,7 +376,7 @@ fn an_iterator_keeps_its_row_and_moves_no_more() {
 fn a_second_close_waits_for_the_first_and_has_its_outcome() {
     let faults = FaultFs::new(Arc::new(MemFs::new()));
     let db = Db::open(&options(Arc::new(faults.clone())), DIR).unwrap();
-    db.put_opt(&no_wal(), &db.default_column_family(), b"a", b"1")
+    db.put_cf_opt(&db.default_column_family(), b"a", b"1", &no_wal())
         .unwrap();
     // The flush of rows without a WAL waits, and then fails.
     let (begun, begins): (Sender<()>, Receiver<()>) = channel();
@@ -414,7 +412,7 @@ fn what_reads_keeps_a_dropped_database_open() {
     type Keep = fn(&Db) -> Keeper;
     let keepers: [(&str, Keep); 5] = [
         ("an iterator", |db| {
-            let mut iter = db.iter(&ReadOptions::default());
+            let mut iter = db.iter();
             iter.seek(b"b");
             Box::new(iter)
         }),
@@ -451,10 +449,7 @@ fn what_reads_keeps_a_dropped_database_open() {
         let db = Db::open(&options, DIR).unwrap();
         fill(&db);
         let family = db.default_column_family();
-        let value = db
-            .get_pinned(&ReadOptions::default(), &family, b"a")
-            .unwrap()
-            .unwrap();
+        let value = db.get_pinned_cf(&family, b"a").unwrap().unwrap();
         let mut kept = keeper(&db);
         drop((db, family));
         assert_eq!(
@@ -498,18 +493,18 @@ fn calls_that_meet_a_close_end_by_it() {
         let written = std::thread::scope(|scope| {
             let writer = scope.spawn(move || {
                 started.wait();
-                let write = move |at: u32| db.put(&at.to_be_bytes(), b"value");
+                let write = move |at: u32| db.put(at.to_be_bytes(), b"value");
                 (0..).find(|&at| ended(write(at))).unwrap()
             });
             let gets = move || {
-                let found = db.multi_get(&ReadOptions::default(), family, &[b"a", b"d"]);
+                let found = db.multi_get_cf(family, &[b"a", b"d"]);
                 for (found, value) in found.into_iter().zip([b"1", b"4"]) {
                     assert_eq!(found?.as_deref(), Some(&value[..]));
                 }
                 Ok(())
             };
             let scans = move || {
-                let mut iter = db.iter(&ReadOptions::default());
+                let mut iter = db.iter();
                 iter.seek(b"a");
                 let mut rows = 0;
                 while iter.valid() && rows < 4 {
@@ -520,8 +515,8 @@ fn calls_that_meet_a_close_end_by_it() {
                 iter.status()
             };
             let rewrites = move || {
-                db.flush(&FlushOptions::default())?;
-                db.compact_range(family, &CompactRangeOptions::default(), None, None)
+                db.flush()?;
+                db.compact_range_cf(family, None, None)
             };
             let calls: [Box<dyn Fn() -> Result<()> + Send>; 3] =
                 [Box::new(gets), Box::new(scans), Box::new(rewrites)];
@@ -542,7 +537,7 @@ fn calls_that_meet_a_close_end_by_it() {
         let again = Db::open(&options, DIR).unwrap();
         for at in 0..written {
             assert!(
-                again.get(&at.to_be_bytes()).unwrap().is_some(),
+                again.get(at.to_be_bytes()).unwrap().is_some(),
                 "{at} of {written}"
             );
         }
@@ -567,7 +562,7 @@ fn a_panic_of_the_file_system_ends_no_close_half_way() {
         fill(&db);
         let family = db.default_column_family();
         // The close flushes rows without a WAL.
-        db.put_opt(&no_wal(), &family, b"e", b"5").unwrap();
+        db.put_cf_opt(&family, b"e", b"5", &no_wal()).unwrap();
         let panics = Action::Call(Arc::new(|_, _| panic!("the file system panics")));
         let rule = Rule::new(panics).on([op]);
         let rule = faults.add(match ending {

@@ -10,7 +10,7 @@ use esker::{
     CollectorContext, ColumnFamilyOptions, CompactOnDeletionCollectorFactory, CompactionFilter,
     CompactionFilterFactory, Db, Decision, EntryType, Event, EventListener, FilterContext, Options,
     OptionsFile, ReadOptions, SeqNo, Snapshot, SstPartitionerFixedPrefixFactory, TableFileCreationReason,
-    TablePropertiesCollector, TablePropertiesCollectorFactory, ValueType, WriteOptions,
+    TablePropertiesCollector, TablePropertiesCollectorFactory, ValueType,
 };
 use tempfile::TempDir;
 use testkit::oracle;
@@ -74,7 +74,7 @@ fn put_all(db: &Db, keys: &[&str]) {
 
 fn keys(db: &Db) -> String {
     let mut keys = Vec::new();
-    let mut iter = db.iter(&ReadOptions::default());
+    let mut iter = db.iter();
     iter.seek_to_first();
     while iter.valid() {
         let (key, value) = (
@@ -202,13 +202,7 @@ fn files_of_levels_end_where_a_partitioner_says() {
     options.column_family.sst_partitioner_factory = Some(Arc::new(SstPartitionerFixedPrefixFactory::new(1)));
     let db = Db::open(&options, "/db").unwrap();
     put_all(&db, &["a1", "a2", "b1", "c1", "c2"]);
-    db.delete_range(
-        &WriteOptions::default(),
-        &db.default_column_family(),
-        b"a2",
-        b"c2",
-    )
-    .unwrap();
+    db.delete_range(b"a2", b"c2").unwrap();
     flush_and_settle(&db);
     // The file overlaps no other, but has keys of several partitions: it is rewritten.
     compact(&db);
@@ -409,8 +403,7 @@ fn files_under_a_range_tombstone_are_dropped_unread() {
     flush_and_settle(&db);
     compact(&db);
     let snapshot = db.snapshot();
-    db.delete_range(&WriteOptions::default(), &family, b"a", b"d")
-        .unwrap();
+    db.delete_range_cf(&family, b"a", b"d").unwrap();
     flush_and_settle(&db);
     assert_eq!(keys(&db), "");
     assert_eq!(db.live_files().len(), 2, "a snapshot sees what it covers");
@@ -418,7 +411,7 @@ fn files_under_a_range_tombstone_are_dropped_unread() {
         snapshot: Some(snapshot.clone()),
         ..ReadOptions::default()
     };
-    assert!(db.get_opt(&held, &family, b"b").unwrap().is_some());
+    assert!(db.get_cf_opt(&family, b"b", &held).unwrap().is_some());
     drop(held);
     drop(snapshot);
     put_all(&db, &["x"]);
@@ -478,9 +471,8 @@ fn what_only_a_released_snapshot_saw_goes_though_nothing_was_written_since() {
     let other = db
         .create_column_family("other", &ColumnFamilyOptions::default())
         .unwrap();
-    db.put_opt(&WriteOptions::default(), &other, b"o", b"of another family")
-        .unwrap();
-    db.flush_cf(&at_once(), std::slice::from_ref(&other)).unwrap();
+    db.put_cf(&other, b"o", b"of another family").unwrap();
+    db.flush_cf_opt(std::slice::from_ref(&other), &at_once()).unwrap();
     let snapshot = delete_under_a_snapshot(&db);
     assert_eq!(entries(&db), 3);
     drop(snapshot);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::sync::Mutex;
 use dbtest::by_hand::flush;
 use esker::{
-    CompactRangeOptions, CompactionService, CompactionServiceJobInfo, CompactionServiceJobStatus as Status,
+    CompactionService, CompactionServiceJobInfo, CompactionServiceJobStatus as Status,
     CompactionServiceScheduleResponse, Db, ErrorKind, Options,
 };
 use vfs::MemFs;
@@ -79,7 +79,7 @@ fn compact(schedule: Status, wait: Status) -> (Option<ErrorKind>, usize, Vec<Str
         flush(&db);
     }
     let family = db.default_column_family();
-    let compacted = db.compact_range(&family, &CompactRangeOptions::default(), None, None);
+    let compacted = db.compact_range_cf(&family, None, None);
     assert_eq!(db.get(b"a").unwrap().unwrap(), b"2");
     let files = db.live_files().len();
     let _ = db.close();

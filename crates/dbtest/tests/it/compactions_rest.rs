@@ -8,7 +8,7 @@ use dbtest::settings;
 use esker::option_table::OptionTable;
 use esker::{
     BlockBasedOptions, ColumnFamily, ColumnFamilyOptions, CompactionReason, Db, Event, EventListener,
-    FlushOptions, ManualClock, MergeOperator, Options, WriteBatch, WriteOptions,
+    FlushOptions, ManualClock, MergeOperator, Options, WriteBatch,
 };
 use vfs::MemFs;
 
@@ -138,13 +138,13 @@ impl Case {
                 batch.delete_range_cf(default, b"key010", b"key013");
                 batch.delete_range_cf(refusing, b"key010", b"key013");
             }
-            self.db.write(&WriteOptions::default(), batch).unwrap();
+            self.db.write(batch).unwrap();
         }
         let at_once = FlushOptions {
             allow_write_stall: true,
             ..FlushOptions::default()
         };
-        self.db.flush_cf(&at_once, &self.families).unwrap();
+        self.db.flush_cf_opt(&self.families, &at_once).unwrap();
     }
 
     /// Waits until no job is due. Returns the number of jobs so far; an error if they do not end.

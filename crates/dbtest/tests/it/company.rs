@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 
 use dbtest::files;
-use esker::{ColumnFamily, Db, FlushOptions, ReadOptions, WriteBatch, WriteOptions};
+use esker::{ColumnFamily, Db, ReadOptions, WriteBatch, WriteOptions};
 use testkit::TestRng;
 
 /// The name of the concurrent writer's column family.
@@ -91,7 +91,7 @@ pub fn rows(
     options: &ReadOptions,
     backwards: bool,
 ) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let mut iter = db.iter_cf(options, family);
+    let mut iter = db.iter_cf_opt(family, options);
     let mut rows = Vec::new();
     if backwards {
         iter.seek_to_last()
@@ -131,7 +131,7 @@ fn read(db: &Db, pace: &Pace, mut rng: TestRng) {
         );
         for (key, value) in &forwards {
             if rng.one_in(20) {
-                let got = db.get_opt(&options, family, key).unwrap();
+                let got = db.get_cf_opt(family, key, &options).unwrap();
                 assert_eq!(
                     got.as_ref(),
                     Some(value),
@@ -142,7 +142,7 @@ fn read(db: &Db, pace: &Pace, mut rng: TestRng) {
             }
         }
         let keys: Vec<&Vec<u8>> = forwards.iter().take(30).map(|row| &row.0).collect();
-        for (row, got) in forwards.iter().zip(db.multi_get(&options, family, &keys)) {
+        for (row, got) in forwards.iter().zip(db.multi_get_cf_opt(family, &keys, &options)) {
             assert_eq!(got.unwrap().as_ref(), Some(&row.1));
         }
     }
@@ -170,18 +170,12 @@ fn write(db: &Db, pace: &Pace, mut rng: TestRng, mut rows: Rows) -> Rows {
             sync: rng.one_in(10),
             ..WriteOptions::default()
         };
-        db.write(&options, batch).unwrap();
+        db.write_opt(batch, &options).unwrap();
         // The thread's own writes are visible at once.
         let key = format!("c{:04}", rng.u32(..400)).into_bytes();
-        assert_eq!(
-            db.get_opt(&ReadOptions::default(), &family, &key)
-                .unwrap()
-                .as_ref(),
-            rows.get(&key)
-        );
+        assert_eq!(db.get_cf(&family, &key).unwrap().as_ref(), rows.get(&key));
         if rng.one_in(200) {
-            db.flush_cf(&FlushOptions::default(), std::slice::from_ref(&family))
-                .unwrap();
+            db.flush_cf(std::slice::from_ref(&family)).unwrap();
         }
     }
     rows

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use dbtest::by_hand::{compact, flush};
 use esker::{
-    ColumnFamilyOptions, CompactFilesOptions, CompressionType, Db, FlushOptions, Histogram, Options,
-    Statistics, StatsLevel, Ticker,
+    ColumnFamilyOptions, CompactFilesOptions, CompressionType, Db, Histogram, Options, Statistics,
+    StatsLevel, Ticker,
 };
 use vfs::{LogFs, MemFs, RateLimiter};
 
@@ -25,7 +25,7 @@ fn options(mem: &MemFs, column_family: ColumnFamilyOptions) -> Options {
 /// Puts compressible rows with adjacent keys.
 fn put(db: &Db, from: u32, to: u32) {
     for key in from..to {
-        db.put(format!("key{key:06}").as_bytes(), &[b'v'; 100]).unwrap();
+        db.put(format!("key{key:06}").as_bytes(), [b'v'; 100]).unwrap();
     }
 }
 
@@ -358,7 +358,7 @@ fn the_file_system_is_told_how_many_bytes_may_be_dirty() {
         let changes = [("bytes_per_sync", "3145728"), ("wal_bytes_per_sync", "4194304")];
         db.set_db_options(&changes).unwrap();
         put(&db, 0, 100);
-        db.flush(&FlushOptions::default()).unwrap();
+        db.flush().unwrap();
         let made = log.take();
         let strict = if strict { " strict_bytes_per_sync" } else { "" };
         for (ending, files, expected) in [

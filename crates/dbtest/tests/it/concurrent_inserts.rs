@@ -11,8 +11,8 @@ use std::thread;
 
 use dbtest::by_hand::flush;
 use esker::{
-    ColumnFamily, ColumnFamilyOptions, Comparator, Db, ErrorKind, FlushOptions, Options, ReadOptions, Result,
-    Snapshot, UserComparator, WriteBatch, WriteOptions,
+    ColumnFamily, ColumnFamilyOptions, Comparator, Db, ErrorKind, Options, ReadOptions, Result, Snapshot,
+    UserComparator, WriteBatch, WriteOptions,
 };
 use testkit::memory::TurnedBit;
 use testkit::{Task, TestRng, receive, wait_until};
@@ -163,7 +163,7 @@ impl Gated {
             let mut batch = WriteBatch::new();
             batch.put(key.as_bytes(), key.as_bytes());
             batch.put(format!("{key} too").as_bytes(), b"");
-            db.write(&WriteOptions::default(), batch)
+            db.write(batch)
         })
     }
 
@@ -228,7 +228,7 @@ fn a_row_becomes_visible_when_all_rows_before_it_are_there() {
     // A flush includes the rows of all three writers.
     let flushed = {
         let db = db.clone();
-        Writer::spawn(move || db.flush(&FlushOptions::default()))
+        Writer::spawn(move || db.flush())
     };
     flushed.wait_until_asleep();
     assert!(!flushed.is_finished() && db.live_files().is_empty());
@@ -246,7 +246,7 @@ fn a_row_becomes_visible_when_all_rows_before_it_are_there() {
     };
     for key in ["first", "second", "third"] {
         assert!(gated.has(key), "{key}");
-        let then = db.get_opt(&at, &db.default_column_family(), key.as_bytes());
+        let then = db.get_cf_opt(&db.default_column_family(), key.as_bytes(), &at);
         assert_eq!(then.unwrap(), None, "{key}");
     }
     assert_eq!(
@@ -263,7 +263,7 @@ fn fails_in_the_middle(gated: Gated, failing: Write, next: Next) {
     let first = gated.stopped("first");
     let before = db.latest_sequence_number();
     let turned = {
-        let value = db.get_pinned(&ReadOptions::default(), &db.default_column_family(), b"g");
+        let value = db.get_pinned(b"g");
         TurnedBit::new(value.unwrap().unwrap().as_ptr().addr(), 0)
     };
     if turned.is_none() && next == Next::Goes {
@@ -282,7 +282,7 @@ fn fails_in_the_middle(gated: Gated, failing: Write, next: Next) {
     let flushing = db.clone();
     let late = [
         behind(gated.put("third")),
-        behind(Box::new(move || flushing.flush(&FlushOptions::default()))),
+        behind(Box::new(move || flushing.flush())),
     ];
     assert!(!first.is_finished());
     gated.gate.open();
@@ -331,7 +331,8 @@ fn nothing_behind_an_insertion_that_finds_damage_is_acknowledged() {
         protection_bytes_per_key: 8,
         ..WriteOptions::default()
     };
-    let failing: Write = Box::new(move || db.put_opt(&protect, &db.default_column_family(), b"failing", b""));
+    let failing: Write =
+        Box::new(move || db.put_cf_opt(&db.default_column_family(), b"failing", b"", &protect));
     fails_in_the_middle(gated, failing, Next::Goes);
 }
 
@@ -382,7 +383,7 @@ fn snapshots_show_batches_whole_and_in_order_whoever_writes() {
     let key = |writer: usize, row: usize| format!("{row:02} of {writer}").into_bytes();
     let of = |options: &ReadOptions, writer: usize, row: usize| {
         let family = [&shared, &own[writer]][row % 2];
-        number(db.get_opt(options, family, &key(writer, row)).unwrap())
+        number(db.get_cf_opt(family, key(writer, row), options).unwrap())
     };
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -399,7 +400,7 @@ fn snapshots_show_batches_whole_and_in_order_whoever_writes() {
                     for row in 0..ROWS {
                         batch.put_cf(families[row % 2], &key(writer, row), &round.to_be_bytes());
                     }
-                    db.write(&WriteOptions::default(), batch).unwrap();
+                    db.write(batch).unwrap();
                     let row = round as usize % ROWS;
                     assert_eq!(
                         of(&ReadOptions::default(), writer, row),
@@ -446,7 +447,7 @@ fn snapshots_show_batches_whole_and_in_order_whoever_writes() {
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn scan(db: &Db, family: &ColumnFamily) -> Rows {
-    let mut iter = db.iter_cf(&ReadOptions::default(), family);
+    let mut iter = db.iter_cf(family);
     iter.seek_to_first();
     let mut rows = Rows::new();
     while iter.valid() {
@@ -483,11 +484,9 @@ fn write(db: &Db, families: [&ColumnFamily; 2], writer: usize, mut rng: TestRng,
                 }
             }
         }
-        db.write(&WriteOptions::default(), batch).unwrap();
+        db.write(batch).unwrap();
         let (family, at) = (rng.usize(0..2), rng.u32(..500));
-        let found = db
-            .get_opt(&ReadOptions::default(), families[family], &key(at))
-            .unwrap();
+        let found = db.get_cf(families[family], key(at)).unwrap();
         assert_eq!(found.as_ref(), rows[family].get(&key(at)), "{writer}: {at}");
     }
     rows

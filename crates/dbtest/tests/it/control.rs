@@ -13,8 +13,8 @@ use esker::option_table::OptionTable;
 use esker::{
     ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions, CompactionFilter,
     CompactionFilterFactory, CompactionOptionsUniversal, CompactionStyle, CompressionType, Db, Decision,
-    ErrorKind, Event, EventListener, FilterContext, FlushOptions, IndexType, Options, OptionsFile,
-    ReadOptions, ValueType, WriteOptions,
+    ErrorKind, Event, EventListener, FilterContext, FlushOptions, IndexType, Options, OptionsFile, ValueType,
+    WriteOptions,
 };
 use testkit::rng;
 use vfs::MemFs;
@@ -178,7 +178,7 @@ fn options_of_the_database_change_too() {
     // The limit of the WALs is in force: one row triggers a flush.
     let before = db.live_files().len();
     for i in 0..20 {
-        db.put(format!("key{i}").as_bytes(), &[7; 1000]).unwrap();
+        db.put(format!("key{i}").as_bytes(), [7; 1000]).unwrap();
     }
     db.wait_for_compact().unwrap();
     assert!(db.live_files().len() > before);
@@ -193,7 +193,7 @@ fn memtables_are_as_large_as_was_said_last() {
     let family = db.default_column_family();
     let fill = |from: usize| {
         for i in from..from + 100 {
-            db.put(format!("key{i:05}").as_bytes(), &[7; 1000]).unwrap();
+            db.put(format!("key{i:05}").as_bytes(), [7; 1000]).unwrap();
         }
         db.wait_for_compact().unwrap();
     };
@@ -245,8 +245,7 @@ fn random_changes_while_others_write_and_compact() {
                 db.put(key.as_bytes(), i.to_string().as_bytes()).unwrap();
                 i += 1;
                 if i.is_multiple_of(500) {
-                    db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-                        .unwrap();
+                    db.compact_range_cf(&family, None, None).unwrap();
                 }
             }
         });
@@ -303,7 +302,7 @@ fn paused_background_work_does_nothing() {
     db.pause_background_work().unwrap();
     db.pause_background_work().unwrap();
     db.put(b"b", b"value").unwrap();
-    db.flush(&FlushOptions {
+    db.flush_opt(&FlushOptions {
         wait: false,
         allow_write_stall: true,
         ..FlushOptions::default()
@@ -320,14 +319,14 @@ fn paused_background_work_does_nothing() {
     assert!(db.live_files().iter().any(|file| file.largest_key == b"b"));
     // A paused database can be closed.
     db.pause_background_work().unwrap();
-    db.put_opt(
+    db.put_cf_opt(
+        &db.default_column_family(),
+        b"d",
+        b"value",
         &WriteOptions {
             disable_wal: true,
             ..WriteOptions::default()
         },
-        &db.default_column_family(),
-        b"d",
-        b"value",
     )
     .unwrap();
     db.close().unwrap();
@@ -420,8 +419,7 @@ fn manual_compactions_are_called_off() {
     let family = db.default_column_family();
     assert!(db.enable_manual_compaction().is_err());
     thread::scope(|scope| {
-        let compaction =
-            scope.spawn(|| db.compact_range(&family, &CompactRangeOptions::default(), None, None));
+        let compaction = scope.spawn(|| db.compact_range_cf(&family, None, None));
         gate.wait_begun();
         let disabling = scope.spawn(|| db.disable_manual_compaction());
         // The compaction is cancelled before it continues, and other manual compactions are refused by then.
@@ -442,8 +440,7 @@ fn manual_compactions_are_called_off() {
     });
     assert_eq!(levels(&db), [0, 0]);
     db.enable_manual_compaction().unwrap();
-    db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-        .unwrap();
+    db.compact_range_cf(&family, None, None).unwrap();
     assert_eq!(levels(&db), [6]);
     db.close().unwrap();
 }
@@ -457,7 +454,7 @@ fn one_manual_compaction_is_called_off_by_who_asked_for_it() {
         canceled: Some(canceled.clone()),
         ..CompactRangeOptions::default()
     };
-    let compact = || db.compact_range(&family, &options, None, None);
+    let compact = || db.compact_range_cf_opt(&family, None, None, &options);
     thread::scope(|scope| {
         let compaction = scope.spawn(compact);
         gate.wait_begun();
@@ -469,8 +466,7 @@ fn one_manual_compaction_is_called_off_by_who_asked_for_it() {
     assert_eq!(compact().unwrap_err().kind(), ErrorKind::Incomplete);
     assert_eq!(levels(&db), [0, 0]);
     // The cancellation does not apply to another compaction of the same files.
-    db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-        .unwrap();
+    db.compact_range_cf(&family, None, None).unwrap();
     assert_eq!(levels(&db), [6]);
     canceled.store(false, Ordering::Relaxed);
     compact().unwrap();
@@ -527,7 +523,7 @@ fn who_calls_a_compaction_off_may_take_that_back_before_it_ends() {
         ..CompactRangeOptions::default()
     };
     let error = db
-        .compact_range(&db.default_column_family(), &options, None, None)
+        .compact_range_cf_opt(&db.default_column_family(), None, None, &options)
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Incomplete, "{error}");
     assert!(!canceled.load(Ordering::Relaxed));
@@ -541,10 +537,8 @@ fn an_exclusive_manual_compaction_is_alone() {
     let family = db.default_column_family();
     let other = db.create_column_family("other", family.options()).unwrap();
     let put = |key: &str| {
-        db.put_opt(&WriteOptions::default(), &other, key.as_bytes(), b"value")
-            .unwrap();
-        db.flush_cf(&FlushOptions::default(), std::slice::from_ref(&other))
-            .unwrap();
+        db.put_cf(&other, key.as_bytes(), b"value").unwrap();
+        db.flush_cf(std::slice::from_ref(&other)).unwrap();
     };
     put("key00001");
     put("key00002");
@@ -553,11 +547,11 @@ fn an_exclusive_manual_compaction_is_alone() {
         ..CompactRangeOptions::default()
     };
     thread::scope(|scope| {
-        let alone = scope.spawn(|| db.compact_range(&family, &exclusive, None, None));
+        let alone = scope.spawn(|| db.compact_range_cf_opt(&family, None, None, &exclusive));
         gate.wait_begun();
         let by_hand = [CompactRangeOptions::default(), exclusive.clone()].map(|options| {
             let (db, other) = (&db, &other);
-            scope.spawn(move || db.compact_range(other, &options, None, None))
+            scope.spawn(move || db.compact_range_cf_opt(other, None, None, &options))
         });
         // An automatic compaction becomes due.
         db.set_options(&other, &[("level0_file_num_compaction_trigger", "2")])
@@ -573,7 +567,7 @@ fn an_exclusive_manual_compaction_is_alone() {
     assert!(levels(&db).iter().all(|&level| level == 6));
     // The exclusive compaction has ended and holds back no others.
     put("key00003");
-    db.compact_range(&other, &exclusive, None, None).unwrap();
+    db.compact_range_cf_opt(&other, None, None, &exclusive).unwrap();
     db.close().unwrap();
 }
 
@@ -595,12 +589,11 @@ fn a_flush_waits_until_it_stalls_nobody() {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let waiting = scope.spawn(|| {
-            db.flush(&FlushOptions::default()).unwrap();
+            db.flush().unwrap();
             assert!(gate.is_open());
         });
         let by_hand = scope.spawn(|| {
-            db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-                .unwrap();
+            db.compact_range_cf(&family, None, None).unwrap();
             assert!(gate.is_open());
             done.store(true, Ordering::Relaxed);
         });
@@ -621,8 +614,7 @@ fn all_background_work_is_called_off() {
     let (db, gate) = gated();
     let family = db.default_column_family();
     thread::scope(|scope| {
-        let compaction =
-            scope.spawn(|| db.compact_range(&family, &CompactRangeOptions::default(), None, None));
+        let compaction = scope.spawn(|| db.compact_range_cf(&family, None, None));
         gate.wait_begun();
         let cancelling = scope.spawn(|| db.cancel_all_background_work(true));
         while !matches!(db.put(b"x", b"y"), Err(error) if error.kind() == ErrorKind::ShutdownInProgress) {
@@ -646,8 +638,7 @@ fn what_is_suggested_is_compacted_when_nothing_else_is() {
         let db = Db::open(&options, "/db").unwrap();
         let family: ColumnFamily = db.default_column_family();
         put_and_flush(&db, &["a", "m"]);
-        db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-            .unwrap();
+        db.compact_range_cf(&family, None, None).unwrap();
         put_and_flush(&db, &["a", "b"]);
         db.suggest_compact_range(&family, Some(b"x"), None).unwrap();
         db.wait_for_compact().unwrap();
@@ -691,8 +682,7 @@ fn files_are_rewritten_where_they_lie_when_that_is_suggested() {
         let db = Db::open(&options, "/db").unwrap();
         let family = db.default_column_family();
         put_and_flush(&db, &["a", "m"]);
-        db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-            .unwrap();
+        db.compact_range_cf(&family, None, None).unwrap();
         put_and_flush(&db, &["b", "m"]);
         let numbers = |level: usize| {
             let files = db.live_files();
@@ -715,7 +705,7 @@ fn files_are_rewritten_where_they_lie_when_that_is_suggested() {
             Some(&b"value"[..]),
             "that above"
         );
-        // Each suggestion rewrites the files once.
+        // Each call of `suggest_compact_files` rewrites the files once.
         let bottom = numbers(6);
         db.suggest_compact_files(&family, &top).unwrap();
         db.wait_for_compact().unwrap();
@@ -743,8 +733,7 @@ fn level_0_is_promoted() {
     assert!(refused(0).contains("Target level"));
     assert!(refused(7).contains("Target level"));
     assert!(refused(2).contains("overlap"));
-    db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-        .unwrap();
+    db.compact_range_cf(&family, None, None).unwrap();
     put_and_flush(&db, &["a", "b"]);
     put_and_flush(&db, &["c", "d"]);
     assert!(refused(6).contains("level 6"));
@@ -752,7 +741,7 @@ fn level_0_is_promoted() {
     assert_eq!(levels(&db)[..2], [3, 3]);
     db.promote_l0(&family, 2).unwrap();
     files::check(&db).unwrap();
-    let mut iter = db.iter(&ReadOptions::default());
+    let mut iter = db.iter();
     iter.seek_to_first();
     assert_eq!(iter.key(), b"a");
     drop(iter);

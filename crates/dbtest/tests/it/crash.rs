@@ -161,9 +161,9 @@ fn rows_behind_a_wal_that_lost_all_it_had_stay_when_the_wals_before_it_go() {
     // All WALs stay until the power is lost.
     db.disable_file_deletions();
     // A row that is in no table keeps the first WAL among those that recovery replays.
-    db.put_opt(&Default::default(), &other, b"b", b"1").unwrap();
+    db.put_cf(&other, b"b", b"1").unwrap();
     db.put(b"a", b"1").unwrap();
-    db.flush(&Default::default()).unwrap();
+    db.flush().unwrap();
     // The checkpoint begins a WAL, so a WAL without rows is followed by another one.
     let without_flush = esker::CheckpointOptions {
         log_size_for_flush: u64::MAX,
@@ -182,15 +182,15 @@ fn rows_behind_a_wal_that_lost_all_it_had_stay_when_the_wals_before_it_go() {
     let again = Db::open(&options(&left), DIR).unwrap();
     assert_eq!(again.get(b"c").unwrap().as_deref(), Some(&b"1"[..]));
     let other = again.column_family(other.name()).unwrap();
-    again.put_opt(&unlogged, &other, b"d", b"1").unwrap();
-    again.flush_cf(&Default::default(), &[other]).unwrap();
+    again.put_cf_opt(&other, b"d", b"1", &unlogged).unwrap();
+    again.flush_cf(&[other]).unwrap();
     again.close().unwrap();
 
     let left = left.process_death_clone();
     let last = Db::open(&options(&left), DIR).unwrap();
     assert_eq!(last.get(b"c").unwrap().as_deref(), Some(&b"1"[..]));
     let other = last.column_family("other").unwrap();
-    let found = last.get_opt(&Default::default(), &other, b"d").unwrap();
+    let found = last.get_cf(&other, b"d").unwrap();
     assert_eq!(found.as_deref(), Some(&b"1"[..]));
 }
 
@@ -211,7 +211,7 @@ fn a_wal_whose_beginning_is_torn_keeps_nobody_out() {
         sync: true,
         ..Default::default()
     };
-    db.put_opt(&synced, &other, b"row", b"1").unwrap();
+    db.put_cf_opt(&other, b"row", b"1", &synced).unwrap();
     // Each checkpoint begins a WAL. That of the first one has no rows.
     let keeps_wals = esker::CheckpointOptions {
         log_size_for_flush: 1 << 20,
@@ -223,15 +223,15 @@ fn a_wal_whose_beginning_is_torn_keeps_nobody_out() {
         disable_wal: true,
         ..Default::default()
     };
-    db.put_opt(&unlogged, &db.default_column_family(), b"key", b"1")
+    db.put_cf_opt(&db.default_column_family(), b"key", b"1", &unlogged)
         .unwrap();
-    db.flush(&Default::default()).unwrap();
+    db.flush().unwrap();
     for _ in 0..200 {
         let left = any_loss(&mem, &mut rng);
         let again = Db::open(&options(&left), DIR).unwrap();
         assert_eq!(again.get(b"key").unwrap().as_deref(), Some(&b"1"[..]));
         let other = again.column_family("other").unwrap();
-        let row = again.get_opt(&Default::default(), &other, b"row").unwrap();
+        let row = again.get_cf(&other, b"row").unwrap();
         assert_eq!(row.as_deref(), Some(&b"1"[..]));
     }
 }

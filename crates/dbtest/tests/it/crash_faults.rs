@@ -145,7 +145,7 @@ impl Bench {
         let refused = [
             db.put(b"after", b"the failure"),
             db.sync_wal(),
-            db.flush(&esker::FlushOptions::default()),
+            db.flush(),
             db.wait_for_compact(),
             db.create_column_family("after", &db.options().column_family)
                 .map(drop),

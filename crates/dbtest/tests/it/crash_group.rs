@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use base::env::Rng;
 use dbtest::crash::{DIR, Flavour, Verdict, Watchdog, any_loss, quietly};
-use esker::{Db, ErrorKind, FlushOptions, ReadOptions, WriteBatch, WriteOptions};
+use esker::{Db, ErrorKind, WriteBatch, WriteOptions};
 use vfs::{Action, FaultFs, MemFs, Op, Rule, UnsyncedPolicy};
 
 use crate::crash::rounds;
@@ -47,9 +47,7 @@ fn check(image: MemFs, durable: [u64; WRITERS], begun: [u64; WRITERS]) -> Verdic
     for writer in 0..WRITERS {
         let key = [writer as u8];
         let value = |family| -> Verdict<u64> {
-            let value = db
-                .get_opt(&ReadOptions::default(), &family, &key)
-                .map_err(|error| error.to_string())?;
+            let value = db.get_cf(&family, key).map_err(|error| error.to_string())?;
             Ok(value.map_or(0, |value| {
                 u64::from_le_bytes(value[..8].try_into().expect("eight bytes"))
             }))
@@ -92,7 +90,7 @@ fn write_all(db: &Db, told: &Told, count: u64) -> Vec<esker::Error> {
                             sync,
                             ..WriteOptions::default()
                         };
-                        match db.write(&options, batch) {
+                        match db.write_opt(batch, &options) {
                             Ok(()) if sync => told.durable[writer].store(number, Ordering::SeqCst),
                             Ok(()) => {}
                             Err(error) => return errors.lock().unwrap().push(error),
@@ -112,7 +110,7 @@ fn write_all(db: &Db, told: &Told, count: u64) -> Vec<esker::Error> {
                 }
                 flushed = begun;
                 // The flush is refused after a failed sync, which the writers report.
-                let _ = db.flush_cf(&FlushOptions::default(), &[db.default_column_family()]);
+                let _ = db.flush_cf(&[db.default_column_family()]);
             }
         });
         writers.into_iter().for_each(|writer| writer.join().unwrap());

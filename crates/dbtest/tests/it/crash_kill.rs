@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use base::env::Rng;
-use esker::{ColumnFamilyOptions, Db, FlushOptions, Options, ReadOptions, WriteBatch, WriteOptions};
+use esker::{ColumnFamilyOptions, Db, FlushOptions, Options, WriteBatch};
 use testkit::{Watchdog, wait_until};
 
 use crate::crash::rounds;
@@ -92,17 +92,17 @@ fn child() {
                     let mut batch = WriteBatch::new();
                     batch.put(&key(writer, count), &value(count));
                     batch.put_cf(&other, &key(writer, count), &value(count));
-                    db.write(&WriteOptions::default(), batch).unwrap();
+                    db.write(batch).unwrap();
                     told.write_all_at(&count.to_le_bytes(), writer as u64 * 8)
                         .unwrap();
                     if count.is_multiple_of(1500) {
-                        db.flush_cf(
+                        db.flush_cf_opt(
+                            std::slice::from_ref(&other),
                             &FlushOptions {
                                 wait: false,
                                 allow_write_stall: true,
                                 ..FlushOptions::default()
                             },
-                            std::slice::from_ref(&other),
                         )
                         .unwrap();
                     }
@@ -119,7 +119,7 @@ fn rows(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
             .column_family(name)
             .unwrap_or_else(|| panic!("family {name} is gone"));
         let mut rows = BTreeMap::new();
-        let mut iter = db.iter_cf(&ReadOptions::default(), &family);
+        let mut iter = db.iter_cf(&family);
         iter.seek_to_first();
         while iter.valid() {
             rows.insert(iter.key().to_vec(), iter.value().to_vec());

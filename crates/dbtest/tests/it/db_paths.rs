@@ -9,7 +9,7 @@ use base::env::Rng;
 use esker::{
     BlobGarbageCollectionPolicy, BottommostLevelCompaction, CheckpointOptions, ColumnFamily,
     ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions, CompactionStyle, CompressionType, Db,
-    DbPath, ErrorKind, FlushOptions, Options, ReadOptions, WriteOptions,
+    DbPath, ErrorKind, Options,
 };
 use tempfile::TempDir;
 use testkit::oracle;
@@ -52,14 +52,13 @@ fn key(number: u64) -> Vec<u8> {
 fn write(db: &Db, family: &ColumnFamily, numbers: std::ops::Range<u64>) {
     for number in numbers {
         let value = [&number.to_le_bytes()[..], &[b'v'; 400]].concat();
-        db.put_opt(&WriteOptions::default(), family, &key(number), &value)
-            .unwrap();
+        db.put_cf(family, key(number), &value).unwrap();
     }
 }
 
 fn check(db: &Db, family: &ColumnFamily, numbers: std::ops::Range<u64>) {
     for number in numbers {
-        let value = db.get_opt(&ReadOptions::default(), family, &key(number)).unwrap();
+        let value = db.get_cf(family, key(number)).unwrap();
         assert_eq!(value.unwrap()[..8], number.to_le_bytes(), "{number}");
     }
 }
@@ -80,7 +79,7 @@ fn places(db: &Db, home: &Path) -> Vec<(usize, usize)> {
 }
 
 fn compact_all(db: &Db, options: &CompactRangeOptions) {
-    db.compact_range(&db.default_column_family(), options, None, None)
+    db.compact_range_cf_opt(&db.default_column_family(), None, None, options)
         .unwrap();
 }
 
@@ -92,7 +91,7 @@ fn upper_levels_lie_in_the_first_directories() {
     let family = db.default_column_family();
     assert!(!family.options().level_compaction_dynamic_level_bytes);
     write(&db, &family, 0..2000);
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     db.wait_for_compact().unwrap();
     check(&db, &family, 0..2000);
     let found = places(&db, home);
@@ -147,7 +146,7 @@ fn blob_files_are_durable_beside_tables_in_another_directory() {
             );
         } else {
             write(&db, &family, 0..20);
-            db.flush(&FlushOptions::default()).unwrap();
+            db.flush().unwrap();
         }
         // Flushes write to the first directory.
         let path = usize::from(rewrites);
@@ -168,7 +167,7 @@ fn a_move_does_not_cross_directories() {
     let db = Db::open(&options, home.join("db")).unwrap();
     let family = db.default_column_family();
     write(&db, &family, 0..20);
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     assert_eq!(places(&db, home), [(0, 0)]);
     compact_all(&db, &CompactRangeOptions::default());
     let found = places(&db, home);
@@ -223,7 +222,8 @@ fn a_user_may_name_the_directory() {
     let numbers: Vec<u64> = db.live_files().iter().map(|file| file.number).collect();
     let level = db.live_files()[0].level;
     for refused in [
-        db.compact_range(&family, &to(Some(2)), None, None).unwrap_err(),
+        db.compact_range_cf_opt(&family, None, None, &to(Some(2)))
+            .unwrap_err(),
         db.compact_files(&family, &named(Some(2)), &numbers, level)
             .unwrap_err(),
     ] {
@@ -288,11 +288,9 @@ fn on_disk(home: &Path) -> (Options, Db) {
     let db = Db::open(&options, home.join("db")).unwrap();
     for family in db.column_families() {
         write(&db, &family, 0..100);
-        db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-            .unwrap();
+        db.compact_range_cf(&family, None, None).unwrap();
         write(&db, &family, 100..120);
-        db.flush_cf(&FlushOptions::default(), std::slice::from_ref(&family))
-            .unwrap();
+        db.flush_cf(std::slice::from_ref(&family)).unwrap();
     }
     let mut used: Vec<usize> = places(&db, home).into_iter().map(|(_, path)| path).collect();
     used.sort();
@@ -331,6 +329,15 @@ fn copies_have_everything_in_one_directory_and_repair_finds_all() {
     drop(db);
     for copied in [&copy, &restored] {
         check_families(&Db::open(&Options::default(), copied).unwrap());
+        // The MANIFEST of a copy names the first directory for every table, however many there are.
+        let more = Options {
+            db_paths: vec![
+                DbPath::new(copied.clone(), 64 * KB),
+                DbPath::new(home.path().join("elsewhere"), u64::MAX),
+            ],
+            ..Options::default()
+        };
+        check_families(&Db::open(&more, copied).unwrap());
     }
     // The MANIFEST is deleted, and a repair creates one with the directories of the files.
     for entry in std::fs::read_dir(home.path().join("db")).unwrap() {
@@ -445,7 +452,7 @@ fn rocksdb_and_we_find_each_others_tables() {
     };
     compact_all(&db, &to(Some(1)));
     write(&db, &family, 200..210);
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     let mut used: Vec<usize> = places(&db, home.path()).iter().map(|place| place.1).collect();
     used.sort();
     used.dedup();

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use esker::{
-    BottommostLevelCompaction, CompactRangeOptions, CompressionType, Db, ErrorKind, FlushOptions, Options,
-    RangeOpt, WriteOptions,
+    BottommostLevelCompaction, CompactRangeOptions, CompressionType, Db, ErrorKind, Options, RangeOpt,
 };
 use vfs::MemFs;
 
@@ -18,10 +17,11 @@ fn filled() -> Db {
     options.column_family.compression = CompressionType::None;
     let db = Db::open(&options, "/db").unwrap();
     for row in 0..400u16 {
-        db.put(&row.to_be_bytes(), &[b'v'; 100]).unwrap();
+        db.put(row.to_be_bytes(), [b'v'; 100]).unwrap();
     }
     let family = db.default_column_family();
-    db.compact_range(&family, &rewritten(), None, None).unwrap();
+    db.compact_range_cf_opt(&family, None, None, &rewritten())
+        .unwrap();
     db
 }
 
@@ -70,21 +70,20 @@ fn without_bounds_all_below_level_0_go() {
     let db = filled();
     let family = db.default_column_family();
     db.put(b"fresh", b"value").unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     let snapshot = db.snapshot();
     db.delete_files_in_range(&family, None, None).unwrap();
     drop(snapshot);
     let left = db.live_files();
     assert_eq!(left.iter().map(|file| file.level).collect::<Vec<_>>(), [0]);
     assert_eq!(db.get(b"fresh").unwrap().as_deref(), Some(&b"value"[..]));
-    assert!(db.get(&7u16.to_be_bytes()).unwrap().is_none());
+    assert!(db.get(7u16.to_be_bytes()).unwrap().is_none());
     // A deletion without a table in its range does nothing.
     db.delete_files_in_range(&family, None, None).unwrap();
-    db.put(&7u16.to_be_bytes(), b"again").unwrap();
-    db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-        .unwrap();
+    db.put(7u16.to_be_bytes(), b"again").unwrap();
+    db.compact_range_cf(&family, None, None).unwrap();
     assert_eq!(
-        db.get(&7u16.to_be_bytes()).unwrap().as_deref(),
+        db.get(7u16.to_be_bytes()).unwrap().as_deref(),
         Some(&b"again"[..])
     );
 }
@@ -125,15 +124,15 @@ fn a_clipped_family_has_the_rows_of_the_range_alone() {
     let family = db.default_column_family();
     // In memory and in L0 too, and at the borders.
     for row in [0u16, 99, 100, 299, 300, 500] {
-        db.put(&row.to_be_bytes(), b"newer").unwrap();
+        db.put(row.to_be_bytes(), b"newer").unwrap();
     }
-    db.flush(&FlushOptions::default()).unwrap();
-    db.put(&600u16.to_be_bytes(), b"newest").unwrap();
+    db.flush().unwrap();
+    db.put(600u16.to_be_bytes(), b"newest").unwrap();
     let (begin, end) = (100u16.to_be_bytes(), 300u16.to_be_bytes());
     for _ in 0..2 {
         db.clip_column_family(&family, &begin, &end).unwrap();
         for row in 0..700u16 {
-            let there = db.get(&row.to_be_bytes()).unwrap().is_some();
+            let there = db.get(row.to_be_bytes()).unwrap().is_some();
             assert_eq!(there, (100..300).contains(&row), "{row}");
         }
         let files = bounds(&db);
@@ -143,10 +142,9 @@ fn a_clipped_family_has_the_rows_of_the_range_alone() {
         );
     }
     // Rows of one end alone.
-    db.put_opt(&WriteOptions::default(), &family, &10u16.to_be_bytes(), b"")
-        .unwrap();
+    db.put_cf(&family, 10u16.to_be_bytes(), b"").unwrap();
     db.clip_column_family(&family, &begin, &end).unwrap();
-    assert!(db.get(&10u16.to_be_bytes()).unwrap().is_none());
+    assert!(db.get(10u16.to_be_bytes()).unwrap().is_none());
     let error = db.clip_column_family(&family, &end, &begin).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     // Nothing is left of a family that is cut to nothing.

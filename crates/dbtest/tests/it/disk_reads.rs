@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use dbtest::by_hand::{flush, rewrite, rewrite_family};
 use esker::{
-    BlockBasedOptions, ColumnFamilyOptions, CompactRangeOptions, CompactionFilter, CompactionFilterFactory,
-    CompressionType, Db, Decision, ErrorKind, FilterContext, FilterPolicy, IndexType,
-    IngestExternalFileOptions, Options, ReadOptions, SstFileWriter, ValueType,
+    BlockBasedOptions, ColumnFamilyOptions, CompactionFilter, CompactionFilterFactory, CompressionType, Db,
+    Decision, ErrorKind, FilterContext, FilterPolicy, IndexType, IngestExternalFileOptions, Options,
+    ReadOptions, SstFileWriter, ValueType,
 };
 use vfs::{Action, FaultFs, FileSystem, LogFs, MemFs, Op, PosixFs, Rule};
 
@@ -49,10 +49,10 @@ impl Stage {
         change(&mut options);
         let db = Db::open(&options, DB).unwrap();
         for number in 0..KEYS {
-            db.put(&key(number), &value(number)).unwrap();
+            db.put(key(number), value(number)).unwrap();
         }
         flush(&db);
-        assert_eq!(db.get(&key(7)).unwrap(), Some(value(7)));
+        assert_eq!(db.get(key(7)).unwrap(), Some(value(7)));
         fs.take();
         Stage { fs, options, db }
     }
@@ -75,7 +75,7 @@ impl Stage {
     }
 
     fn scan(&self, options: &ReadOptions, from: u64, to: u64) -> Vec<u64> {
-        let mut iter = self.db.iter(options);
+        let mut iter = self.db.iter_opt(options);
         iter.seek(&key(from));
         for number in from..to {
             assert!(iter.valid(), "{number}: {:?}", iter.status());
@@ -115,7 +115,7 @@ fn iterators_read_ahead_as_they_are_told() {
     };
     assert_eq!(stage.scan(&unbounded, 10, 14), [BLOCK, BLOCK, 9 * BLOCK]);
     // The bounds may be changed later.
-    let mut iter = stage.db.iter(&ReadOptions::default());
+    let mut iter = stage.db.iter();
     iter.set_bounds(None, Some(&key(14)));
     iter.seek(&key(10));
     while iter.valid() {
@@ -134,7 +134,7 @@ fn iterators_read_ahead_as_they_are_told() {
 fn a_get_reads_one_block() {
     let stage = Stage::new(|options| options.column_family.table.num_file_reads_for_auto_readahead = 0);
     for number in 0..20 {
-        assert_eq!(stage.db.get(&key(number)).unwrap(), Some(value(number)));
+        assert_eq!(stage.db.get(key(number)).unwrap(), Some(value(number)));
     }
     assert_eq!(stage.reads(), [BLOCK; 20]);
 }
@@ -162,7 +162,7 @@ fn users_tables_are_opened_to_be_read_at_random() {
         stage.db.close().unwrap();
         stage.fs.take();
         let db = Db::open(&stage.options, DB).unwrap();
-        assert_eq!(db.get(&key(1)).unwrap(), Some(value(1)));
+        assert_eq!(db.get(key(1)).unwrap(), Some(value(1)));
         let opened = stage.lines("open", ".sst");
         assert!(!opened.is_empty());
         for line in opened {
@@ -224,7 +224,7 @@ fn an_ingestion_reads_as_much_as_it_is_told() {
         };
         stage.db.ingest_external_file(&[path], &told).unwrap();
         assert_eq!(
-            stage.db.get(&key(next * 1_000 + 7)).unwrap(),
+            stage.db.get(key(next * 1_000 + 7)).unwrap(),
             Some(value(next * 1_000 + 7))
         );
         stage.reads()
@@ -246,7 +246,7 @@ fn recovery_reads_as_much_of_a_wal_as_it_is_told() {
     for (size, largest) in [(0, 256 << 10), (32 << 10, 32 << 10), (100_000, 128 << 10)] {
         let stage = Stage::new(|options| options.log_readahead_size = size);
         for number in 0..KEYS {
-            stage.db.put(&key(number), &value(number)).unwrap();
+            stage.db.put(key(number), value(number)).unwrap();
         }
         stage.fs.take();
         let db = Db::open_read_only(&stage.options, DB).unwrap();
@@ -256,7 +256,7 @@ fn recovery_reads_as_much_of_a_wal_as_it_is_told() {
             .filter(|line| line.starts_with("read ") && line.contains(".log "));
         let lens = reads.map(|line| line.rsplit('+').next().unwrap().parse::<u64>().unwrap());
         assert_eq!(lens.max(), Some(largest), "{log}");
-        assert_eq!(db.get(&key(1)).unwrap(), Some(value(1)));
+        assert_eq!(db.get(key(1)).unwrap(), Some(value(1)));
     }
 }
 
@@ -292,7 +292,7 @@ fn compactions_read_no_maps() {
     rewrite_family(&stage.db, &family);
     let reads = stage.reads();
     assert!(reads.contains(&(KEYS * BLOCK)), "{reads:?}");
-    stage.db.get(&key(5)).unwrap();
+    stage.db.get(key(5)).unwrap();
     assert!(stage.reads().is_empty(), "users read the map");
 }
 
@@ -338,7 +338,7 @@ fn compactions_read_blobs_ahead_through_descriptors_of_their_own() {
         options.column_family.compaction_filter_factory = Some(Arc::new(Reads));
         let db = Db::open(&options, dir.path()).unwrap();
         let rows = || {
-            let mut iter = db.iter(&ReadOptions::default());
+            let mut iter = db.iter();
             iter.seek_to_first();
             let mut rows = Vec::new();
             while iter.valid() {
@@ -379,7 +379,7 @@ fn a_multi_get_reads_the_blocks_of_its_keys_side_by_side() {
         let numbers = [42, 10, 11, 12, 40, 300, 999_999, 200, 10];
         let keys = numbers.map(key);
         let check = || {
-            let found = stage.db.multi_get(&reading, &family, &keys);
+            let found = stage.db.multi_get_cf_opt(&family, &keys, &reading);
             for (number, found) in numbers.iter().zip(found) {
                 let expected = (*number < KEYS).then(|| value(*number));
                 assert_eq!(found.unwrap(), expected, "{number}");
@@ -433,15 +433,12 @@ fn a_multi_get_by_cached_indexes_reads_side_by_side() {
         let family = stage.db.default_column_family();
         // Loads indexes and filters into the cache.
         let numbers = [43, 13, 303, 203];
-        for found in stage
-            .db
-            .multi_get(&ReadOptions::default(), &family, &numbers.map(key))
-        {
+        for found in stage.db.multi_get_cf(&family, &numbers.map(key)) {
             assert!(found.unwrap().is_some());
         }
         stage.fs.take();
         let numbers = [42, 10, 11, 12, 40, 300, 999_999, 200, 10];
-        let found = stage.db.multi_get(&reading, &family, &numbers.map(key));
+        let found = stage.db.multi_get_cf_opt(&family, &numbers.map(key), &reading);
         for (number, found) in numbers.iter().zip(found) {
             let expected = (*number < KEYS).then(|| value(*number));
             assert_eq!(found.unwrap(), expected, "{number}");
@@ -495,12 +492,11 @@ fn seeks_read_all_runs_side_by_side() {
         // Three runs have all keys, except those of one prefix, which only the last run has.
         for run in 0..3 {
             for number in (0..KEYS).filter(|number| run == 2 || number / 100 != 3) {
-                db.put(&key(number), &value(number)).unwrap();
+                db.put(key(number), value(number)).unwrap();
             }
             flush(&db);
             if run == 0 {
-                db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-                    .unwrap();
+                db.compact_range_cf(&family, None, None).unwrap();
             }
         }
         let reading = ReadOptions {
@@ -523,7 +519,7 @@ fn seeks_read_all_runs_side_by_side() {
         };
         // These reads load the needed parts of indexes and filters, and other blocks.
         for number in [0, 70, 130, 330] {
-            let mut iter = db.iter(&ReadOptions {
+            let mut iter = db.iter_opt(&ReadOptions {
                 fill_cache: true,
                 ..within.clone()
             });
@@ -537,7 +533,7 @@ fn seeks_read_all_runs_side_by_side() {
             (151, &within, true, 3),
             (351, &within, true, 1),
         ] {
-            let mut iter = db.iter(options);
+            let mut iter = db.iter_opt(options);
             match forwards {
                 true => iter.seek(&key(number)),
                 false => iter.seek_for_prev(&key(number)),
@@ -569,7 +565,7 @@ fn a_multi_get_whose_reads_fail_tells_those_who_need_them() {
     };
     let db = stage_on(Arc::new(mem.clone()));
     for number in 0..KEYS {
-        db.put(&key(number), &value(number)).unwrap();
+        db.put(key(number), value(number)).unwrap();
     }
     flush(&db);
     db.close().unwrap();
@@ -584,7 +580,7 @@ fn a_multi_get_whose_reads_fail_tells_those_who_need_them() {
             verify_checksums,
             ..ReadOptions::default()
         };
-        let get = || db.multi_get(&reading, &family, &keys);
+        let get = || db.multi_get_cf_opt(&family, &keys, &reading);
         assert!(get().iter().all(Result::is_ok));
         for action in [
             Action::Fail(ErrorKind::Io),
@@ -642,12 +638,11 @@ fn runs_that_a_scan_does_not_come_to_are_not_read() {
         // Neighbouring keys are in different runs: the oldest in a level, the others in L0.
         for run in (0..RUNS).rev() {
             for number in (run..KEYS).step_by(RUNS as usize) {
-                db.put(&key(number), &value(number)).unwrap();
+                db.put(key(number), value(number)).unwrap();
             }
             flush(&db);
             if run + 1 == RUNS {
-                db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-                    .unwrap();
+                db.compact_range_cf(&family, None, None).unwrap();
             }
         }
         let count = || {
@@ -658,7 +653,7 @@ fn runs_that_a_scan_does_not_come_to_are_not_read() {
             reads.count()
         };
         let scan = |from: u64, steps: u64| {
-            let mut iter = db.iter(&ReadOptions {
+            let mut iter = db.iter_opt(&ReadOptions {
                 fill_cache: false,
                 ..ReadOptions::default()
             });
@@ -675,8 +670,8 @@ fn runs_that_a_scan_does_not_come_to_are_not_read() {
         };
         // Indexes are loaded into memory; blocks do not stay there.
         if cached {
-            db.get_opt(&ReadOptions::default(), &family, &key(KEYS)).unwrap();
-            let mut iter = db.iter(&ReadOptions::default());
+            db.get_cf(&family, key(KEYS)).unwrap();
+            let mut iter = db.iter();
             iter.seek_for_prev(&key(KEYS));
             iter.seek(&key(KEYS - 10));
         } else {
@@ -689,7 +684,7 @@ fn runs_that_a_scan_does_not_come_to_are_not_read() {
         });
         assert_eq!(counted, reads, "{index_type:?}");
         // Iterators that change direction or scan to the end see every row.
-        let mut iter = db.iter(&ReadOptions::default());
+        let mut iter = db.iter();
         iter.seek(&key(23));
         iter.prev();
         assert_eq!(iter.key(), key(22));

@@ -9,7 +9,8 @@ use base::filename::{self, FileKind};
 use dbtest::by_hand::{at_once, flush};
 use dbtest::crash::images_of_changes;
 use esker::{
-    Db, ErrorKind, Feed, FeedEvent, FeedOptions, Operation, Options, WriteBatch, WriteOptions, feed_cursors,
+    BeforeImage, Db, ErrorKind, Feed, FeedEvent, FeedOptions, Operation, Options, WriteBatch, WriteOptions,
+    feed_cursors,
 };
 use testkit::TestRng;
 use vfs::{FaultFs, FileSystem, LogFs, MemFs};
@@ -110,7 +111,7 @@ fn a_random_history_comes_in_order_across_restarts() {
                             }
                         }
                     }
-                    db.write(&WriteOptions::default(), batch).unwrap();
+                    db.write(batch).unwrap();
                 }
                 5 | 6 => flush(&db),
                 7..10 => {
@@ -210,7 +211,7 @@ fn beyond_its_budget_a_feed_has_a_gap() {
     };
     drop(db.feed(&little).unwrap());
     for key in 0..5 {
-        db.put(format!("{key}").as_bytes(), &[b'v'; 10_000]).unwrap();
+        db.put(format!("{key}").as_bytes(), [b'v'; 10_000]).unwrap();
         flush(&db);
         db.wait_for_purge().unwrap();
     }
@@ -233,8 +234,8 @@ fn rows_name_their_families_and_dropped_ones_too() {
     let writes = WriteOptions::default();
     let kept = db.create_column_family("kept", &options.column_family).unwrap();
     let gone = db.create_column_family("gone\n", &options.column_family).unwrap();
-    db.put_opt(&writes, &gone, b"a", b"").unwrap();
-    db.put_opt(&writes, &kept, b"b", b"").unwrap();
+    db.put_cf_opt(&gone, b"a", b"", &writes).unwrap();
+    db.put_cf_opt(&kept, b"b", b"", &writes).unwrap();
     db.put(b"c", b"").unwrap();
     db.drop_column_family(&gone).unwrap();
     let all = [row(1, "gone\n", "a"), row(2, "kept", "b"), row(3, "default", "c")];
@@ -285,10 +286,10 @@ fn a_section_is_kept_until_its_commit_was_acknowledged() {
     for name in [b"old", b"new"] {
         db.commit_prepared(&writes, name, &WriteBatch::new(), &section)
             .unwrap();
-        db.flush(&at_once()).unwrap();
+        db.flush_opt(&at_once()).unwrap();
     }
     db.put(b"d", b"").unwrap();
-    db.flush(&at_once()).unwrap();
+    db.flush_opt(&at_once()).unwrap();
     db.wait_for_purge().unwrap();
     drop(feed);
     db.close().unwrap();
@@ -311,7 +312,7 @@ fn rows_without_a_wal_are_a_gap() {
         ..WriteOptions::default()
     };
     db.put(b"a", b"").unwrap();
-    db.put_opt(&unlogged, &db.default_column_family(), b"b", b"")
+    db.put_cf_opt(&db.default_column_family(), b"b", b"", &unlogged)
         .unwrap();
     db.put(b"c", b"").unwrap();
     let mut feed = db.feed(&FeedOptions::default()).unwrap();
@@ -326,7 +327,7 @@ fn rows_without_a_wal_are_a_gap() {
     feed.acknowledge(feed.position()).unwrap();
     let position = feed.acknowledged();
     for key in 0..4 {
-        db.put_opt(&unlogged, &db.default_column_family(), &[key], b"")
+        db.put_cf_opt(&db.default_column_family(), [key], b"", &unlogged)
             .unwrap();
         flush(&db);
     }
@@ -416,7 +417,7 @@ fn a_crash_between_acknowledgements_loses_no_row_and_no_place() {
                 for _ in 0..25 {
                     match rng.usize(..5) {
                         0..3 => {
-                            db.put(format!("{next:06}").as_bytes(), &vec![b'v'; rng.usize(..3000)])
+                            db.put(format!("{next:06}").as_bytes(), vec![b'v'; rng.usize(..3000)])
                                 .unwrap();
                             next += 1;
                         }
@@ -457,4 +458,161 @@ fn a_crash_between_acknowledgements_loses_no_row_and_no_place() {
         }
         assert!(acknowledged.len() > 3, "{acknowledged:?}");
     }
+}
+
+/// The rows of a feed with their images, as text.
+fn with_images(feed: &mut Feed) -> Vec<String> {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let mut rows = Vec::new();
+    while let Some(FeedEvent::Batch(batch)) = feed.next().unwrap() {
+        for row in batch.rows() {
+            let row = row.unwrap();
+            let (what, key) = match row.operation {
+                Operation::Put { key, .. } => ("put", key),
+                Operation::Merge { key, .. } => ("merge", key),
+                Operation::Delete { key, .. } => ("delete", key),
+                Operation::Entity { key, .. } => ("entity", key),
+                Operation::DeleteRange { begin, .. } => ("delete_range", begin),
+                operation => panic!("{operation:?}"),
+            };
+            let before = match row.before {
+                BeforeImage::Unknown => "?".to_owned(),
+                BeforeImage::Absent => "-".to_owned(),
+                BeforeImage::Value(value) => text(value),
+                BeforeImage::Entity(entity) => {
+                    let decoded = base::entity::Entity::decode(entity).unwrap();
+                    let column = |(name, value): (&[u8], &_)| match value {
+                        base::entity::ColumnValue::Inline(range) => {
+                            format!("{}={}", text(name), text(&entity[range.clone()]))
+                        }
+                        value => panic!("{value:?}"),
+                    };
+                    decoded.columns(entity).map(column).collect::<Vec<_>>().join(" ")
+                }
+            };
+            rows.push(format!("{what} {} {before}", text(key)));
+        }
+    }
+    rows
+}
+
+#[test]
+fn rows_come_with_what_they_replace() {
+    let fs = Arc::new(MemFs::new());
+    let mut options = options(fs);
+    options.column_family.merge_operator = base::merge::builtin("stringappend");
+    options.column_family.enable_blob_files = true;
+    let db = Db::open(&options, DIR).unwrap();
+    // The cursor keeps the WALs.
+    let cursor = named("reader");
+    drop(db.feed(&cursor).unwrap());
+    let family = db.default_column_family();
+    let recorded = WriteOptions {
+        before_images: true,
+        ..WriteOptions::default()
+    };
+    db.put_cf_opt(&family, b"a", b"1", &recorded).unwrap();
+    db.put(b"a", b"2").unwrap();
+    flush(&db);
+    db.put_cf_opt(&family, b"a", b"3", &recorded).unwrap();
+    db.merge_cf_opt(&family, b"a", b"4", &recorded).unwrap();
+    db.put_entity(&recorded, &family, b"a", &[(b"x", b"y"), (b"", b"z")])
+        .unwrap();
+    db.delete_cf_opt(&family, b"a", &recorded).unwrap();
+    let mut batch = WriteBatch::new();
+    batch.put(b"b", b"1");
+    batch.put_log_data(b"of the user");
+    batch.merge(b"b", b"2");
+    batch.delete_range(b"a", b"c");
+    batch.put(b"b", b"3");
+    let size = batch.data_size();
+    db.write_in_place(&mut batch, &recorded).unwrap();
+    assert_eq!(batch.data_size(), size, "the batch stays the caller's");
+    db.delete_range_cf_opt(&family, b"a", b"b", &recorded).unwrap();
+    let expected = [
+        "put a -",
+        "put a ?",
+        "put a 2",
+        "merge a 3",
+        "entity a 3,4",
+        "delete a =z x=y",
+        "put b -",
+        "merge b 1",
+        "delete_range a ?",
+        "put b -",
+        "delete_range a ?",
+    ];
+    assert_eq!(with_images(&mut db.feed(&cursor).unwrap()), expected);
+    drop(db);
+    let mut feed = Feed::open(&options, DIR, &cursor).unwrap();
+    assert_eq!(with_images(&mut feed), expected);
+
+    let db = Db::open(&options, DIR).unwrap();
+    assert_eq!(db.get(b"b").unwrap().unwrap(), b"3");
+    let error = db.prepare(&recorded, b"name", &batch).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotSupported);
+    let without = WriteOptions {
+        disable_wal: true,
+        ..recorded
+    };
+    let error = db.write_opt(batch, &without).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+}
+
+/// Each writer replaces the values of keys that all write. A row replaces what the row before it left.
+#[test]
+fn images_are_exact_among_writers() {
+    let fs = Arc::new(MemFs::new());
+    let options = options(fs);
+    let db = Db::open(&options, DIR).unwrap();
+    // The cursor keeps the WALs.
+    drop(db.feed(&named("reader")).unwrap());
+    let mut rng = testkit::rng();
+    let plans: Vec<Vec<(u32, bool)>> = (0..4)
+        .map(|_| (0..150).map(|_| (rng.u32(..3), rng.one_in(40))).collect())
+        .collect();
+    std::thread::scope(|scope| {
+        for (writer, plan) in plans.iter().enumerate() {
+            let db = &db;
+            scope.spawn(move || {
+                let recorded = WriteOptions {
+                    before_images: true,
+                    ..WriteOptions::default()
+                };
+                for (step, &(key, flushes)) in plan.iter().enumerate() {
+                    let key = format!("k{key}");
+                    let value = format!("{writer}.{step}");
+                    db.put_cf_opt(
+                        &db.default_column_family(),
+                        key.as_bytes(),
+                        value.as_bytes(),
+                        &recorded,
+                    )
+                    .unwrap();
+                    if flushes {
+                        flush(db);
+                    }
+                }
+            });
+        }
+    });
+    let mut last = std::collections::BTreeMap::new();
+    let mut feed = db.feed(&named("reader")).unwrap();
+    let mut rows = 0;
+    while let Some(event) = feed.next().unwrap() {
+        let FeedEvent::Batch(batch) = event else {
+            panic!("{event:?}")
+        };
+        for row in batch.rows() {
+            let row = row.unwrap();
+            let Operation::Put { key, value, .. } = row.operation else {
+                panic!("{row:?}")
+            };
+            let before = last.insert(key.to_vec(), value.to_vec());
+            let expected = before.as_deref().map_or(BeforeImage::Absent, BeforeImage::Value);
+            assert_eq!(row.before, expected, "{row:?}");
+            rows += 1;
+        }
+    }
+    assert_eq!(rows, 600);
 }

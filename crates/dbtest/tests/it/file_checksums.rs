@@ -8,7 +8,7 @@ use dbtest::by_hand::{compact, flush};
 use dbtest::small::{self, DIR, OTHER, SmallDatabase};
 use esker::{
     BottommostLevelCompaction, CheckpointOptions, CompactRangeOptions, Db, ErrorKind, FileChecksumGenFactory,
-    FlushOptions, Options,
+    Options,
 };
 use tempfile::TempDir;
 use testkit::oracle;
@@ -41,14 +41,14 @@ fn checksums_are_made_and_kept() {
         assert!(check(&db, &fs) > 4);
         // Files that are moved, and files that are rewritten.
         let other = db.column_family(OTHER).unwrap();
-        db.put_opt(&Default::default(), &other, b"zzz", b"alone").unwrap();
-        db.flush_cf(&FlushOptions::default(), std::slice::from_ref(&other))
-            .unwrap();
+        db.put_cf(&other, b"zzz", b"alone").unwrap();
+        db.flush_cf(std::slice::from_ref(&other)).unwrap();
         let moved = CompactRangeOptions {
             bottommost_level_compaction: BottommostLevelCompaction::Skip,
             ..CompactRangeOptions::default()
         };
-        db.compact_range(&other, &moved, Some(b"zzz"), None).unwrap();
+        db.compact_range_cf_opt(&other, Some(b"zzz"), None, &moved)
+            .unwrap();
         check(&db, &fs);
         compact(&db);
         check(&db, &fs);
@@ -98,13 +98,13 @@ fn rocksdb_reads_them() {
     let db = Db::open(&options, &place).unwrap();
     for round in 0..3u32 {
         for i in 0..50u32 {
-            db.put(format!("key{i:03}").as_bytes(), &round.to_be_bytes())
+            db.put(format!("key{i:03}").as_bytes(), round.to_be_bytes())
                 .unwrap();
         }
         flush(&db);
         // RocksDB does not rewrite files in the last level.
         let whole = CompactRangeOptions::default();
-        db.compact_range(&db.default_column_family(), &whole, None, None)
+        db.compact_range_cf_opt(&db.default_column_family(), None, None, &whole)
             .unwrap();
     }
     let files = db.live_files();

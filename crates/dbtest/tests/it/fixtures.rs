@@ -54,7 +54,7 @@ pub fn unhex(text: &str) -> Vec<u8> {
 pub fn rows(db: &Db, options: &ReadOptions, backwards: bool) -> String {
     let mut out = Vec::new();
     for family in db.column_families() {
-        let mut iter = db.iter_cf(options, &family);
+        let mut iter = db.iter_cf_opt(&family, options);
         if backwards {
             iter.seek_to_last()
         } else {

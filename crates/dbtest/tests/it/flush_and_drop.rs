@@ -7,7 +7,7 @@ use std::thread;
 
 use base::Result;
 use base::sync::Mutex;
-use esker::{CheckpointOptions, ColumnFamilyOptions, Db, ErrorKind, FlushOptions, Options, WriteOptions};
+use esker::{CheckpointOptions, ColumnFamilyOptions, Db, ErrorKind, Options, WriteOptions};
 use vfs::layer::{Call, Layer};
 use vfs::{FileSystem, MemFs, Op};
 
@@ -62,7 +62,7 @@ fn while_it_flushes<T: Send>(flush: impl Fn(&Db) -> T + Sync, during: impl FnOnc
         ..WriteOptions::default()
     };
     for family in [&db.default_column_family(), &other] {
-        db.put_opt(&unlogged, family, b"key", b"value").unwrap();
+        db.put_cf_opt(family, b"key", b"value", &unlogged).unwrap();
     }
     let (reached, reaches) = mpsc::channel();
     let (leave, leaves) = mpsc::channel();
@@ -84,7 +84,7 @@ fn drop_other(db: &Db) {
 
 #[test]
 fn a_flush_that_a_drop_calls_off_does_not_succeed() {
-    let flush = |db: &Db| db.flush_cf(&FlushOptions::default(), &[db.column_family("other").unwrap()]);
+    let flush = |db: &Db| db.flush_cf(&[db.column_family("other").unwrap()]);
     let (flushed, _) = while_it_flushes(flush, drop_other);
     assert_eq!(flushed.unwrap_err().kind(), ErrorKind::ColumnFamilyDropped);
 }

@@ -11,7 +11,7 @@ use dbtest::files;
 use esker::option_table::OptionTable;
 use esker::{
     BlockBasedOptions, ColumnFamilyOptions, CompressionType, Db, IndexType, Options, OptionsFile,
-    ReadOptions, WriteBatch, WriteOptions,
+    ReadOptions, WriteBatch,
 };
 use tempfile::TempDir;
 use testkit::{TestRng, oracle};
@@ -90,13 +90,12 @@ fn fill(rng: &mut TestRng, db: &Db) -> Rows {
                     rows.insert(key, value);
                 }
             }
-            db.write(&WriteOptions::default(), batch).unwrap();
+            db.write(batch).unwrap();
         }
         let family = db.default_column_family();
         flush(db);
         if round == 0 {
-            db.compact_range(&family, &Default::default(), None, None)
-                .unwrap();
+            db.compact_range_cf(&family, None, None).unwrap();
         }
     }
     rows
@@ -108,7 +107,7 @@ fn seek(db: &Db, target: &[u8], backwards: bool, within_prefix: bool) -> Option<
         prefix_same_as_start: within_prefix,
         ..ReadOptions::default()
     };
-    let mut iter = db.iter(&options);
+    let mut iter = db.iter_opt(&options);
     match backwards {
         true => iter.seek_for_prev(target),
         false => iter.seek(target),
@@ -340,7 +339,7 @@ fn dictionaries_are_made_where_they_are_asked_for_and_are_used() {
         drop(db);
         let db = Db::open(&options, dir.path()).unwrap();
         assert_eq!(db.get(b"key000007").unwrap().unwrap(), b"bravo-bravo-7".repeat(3));
-        let mut iter = db.iter(&ReadOptions::default());
+        let mut iter = db.iter();
         iter.seek_to_first();
         let mut rows = 0;
         while iter.valid() {
@@ -443,8 +442,7 @@ fn what_rocksdb_left_in_its_options_is_written() {
     let mut rows = fill(&mut rng, &db);
     rows.insert(b"p001/a row".to_vec(), b"of RocksDB".to_vec());
     check_ours(&mut rng, &db, &rows, true, "after RocksDB");
-    db.compact_range(&db.default_column_family(), &Default::default(), None, None)
-        .unwrap();
+    db.compact_range(None, None).unwrap();
     drop(db);
     let tables = properties(dir.path());
     assert_eq!(tables.len(), 1);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use esker::{
     BottommostLevelCompaction, CompactRangeOptions, Db, ErrorKind, Options, ReadOptions, UserComparator,
-    WriteBatch, WriteOptions,
+    WriteBatch,
 };
 use vfs::MemFs;
 
@@ -31,14 +31,14 @@ fn it_only_rises_and_survives_a_close() {
             &at(timestamp),
             format!("as of {timestamp}").as_bytes(),
         );
-        db.write(&WriteOptions::default(), batch).unwrap();
+        db.write(batch).unwrap();
     }
     let read = |db: &Db, timestamp| {
         let options = ReadOptions {
             timestamp: Some(at(timestamp).to_vec()),
             ..ReadOptions::default()
         };
-        db.get_opt(&options, &db.default_column_family(), b"key")
+        db.get_cf_opt(&db.default_column_family(), b"key", &options)
     };
     assert_eq!(db.full_history_ts_low(&family).unwrap(), b"");
     assert_eq!(read(&db, 1).unwrap().unwrap(), b"as of 1");
@@ -53,7 +53,7 @@ fn it_only_rises_and_survives_a_close() {
         bottommost_level_compaction: BottommostLevelCompaction::Force,
         ..CompactRangeOptions::default()
     };
-    db.compact_range(&family, &compact, None, None).unwrap();
+    db.compact_range_cf_opt(&family, None, None, &compact).unwrap();
     // The newest version older than 3, which is 2, stays besides 3 and 4.
     assert_eq!(db.live_files()[0].num_entries, 3);
     db.close().unwrap();

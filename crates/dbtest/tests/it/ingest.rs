@@ -10,9 +10,9 @@ use dbtest::by_hand::{compact, flush};
 use dbtest::crash::dump;
 use dbtest::files;
 use esker::{
-    ColumnFamilyOptions, CompactRangeOptions, CompressionType, Db, ErrorKind, FileChecksumGenFactory,
-    FilterPolicy, FlushOptions, IngestExternalFileArg, IngestExternalFileOptions, Options, ReadOptions,
-    Snapshot, SstFileWriter, UserComparator, WriteOptions,
+    ColumnFamilyOptions, CompressionType, Db, ErrorKind, FileChecksumGenFactory, FilterPolicy,
+    IngestExternalFileArg, IngestExternalFileOptions, Options, RangeOpt, ReadOptions, Snapshot,
+    SstFileWriter, UserComparator,
 };
 use testkit::TestRng;
 
@@ -62,6 +62,25 @@ pub fn write_file(options: &Options, name: &str, entries: &[&str]) -> PathBuf {
     }
     writer.finish().unwrap();
     path
+}
+
+/// Writes `value` to each of the keys.
+pub fn put(db: &Db, keys: &[&str], value: &str) {
+    for key in keys {
+        db.put(key.as_bytes(), value.as_bytes()).unwrap();
+    }
+}
+
+/// An ingestion of `files` that replaces the rows of `range`.
+pub fn replacing(db: &Db, files: &[PathBuf], range: Option<RangeOpt>) -> IngestExternalFileArg {
+    let options = IngestExternalFileOptions {
+        snapshot_consistency: false,
+        ..IngestExternalFileOptions::default()
+    };
+    IngestExternalFileArg {
+        atomic_replace_range: range,
+        ..IngestExternalFileArg::new(&db.default_column_family(), files, options)
+    }
 }
 
 fn add(writer: &mut SstFileWriter, entry: &str) -> esker::Result<()> {
@@ -311,9 +330,9 @@ fn a_snapshot_does_not_show_what_is_ingested_after_it() {
         ..ReadOptions::default()
     };
     let family = db.default_column_family();
-    assert_eq!(db.get_opt(&read, &family, b"b").unwrap(), None);
+    assert_eq!(db.get_cf_opt(&family, b"b", &read).unwrap(), None);
     assert!(db.get(b"b").unwrap().is_some());
-    let mut iter = db.iter_cf(&read, &family);
+    let mut iter = db.iter_cf_opt(&family, &read);
     iter.seek(b"b");
     assert!(!iter.valid());
     // With `snapshot_consistency` off, an ingestion becomes visible in existing snapshots.
@@ -323,9 +342,9 @@ fn a_snapshot_does_not_show_what_is_ingested_after_it() {
     };
     db.ingest_external_file(&[write_file(&options, "2", &["c:2"])], &careless)
         .unwrap();
-    assert!(db.get_opt(&read, &family, b"c").unwrap().is_some());
+    assert!(db.get_cf_opt(&family, b"c", &read).unwrap().is_some());
     read.snapshot = Some(db.snapshot());
-    assert!(db.get_opt(&read, &family, b"b").unwrap().is_some());
+    assert!(db.get_cf_opt(&family, b"b", &read).unwrap().is_some());
 }
 
 /// An ingestion waits for files that another job moves to a new level meanwhile.
@@ -341,7 +360,7 @@ fn files_that_change_their_level_meanwhile_are_waited_for() {
     let db = Arc::new(Db::open(&options, DIR).unwrap());
     db.put(b"a", b"1").unwrap();
     db.put(b"z", b"1").unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     // While the ingestion looks for overlapping keys, the file that it reads is about to be moved.
     let promotion: Arc<Mutex<Option<JoinHandle<esker::Result<()>>>>> = Arc::default();
     let hook = {
@@ -412,16 +431,14 @@ fn random_history(rng: &mut TestRng) {
                 let (from, to) = (key(rng), key(rng));
                 if from < to {
                     let family = db.default_column_family();
-                    db.delete_range(&WriteOptions::default(), &family, &from, &to)
-                        .unwrap();
+                    db.delete_range_cf(&family, &from, &to).unwrap();
                     rows.retain(|key, _| *key < from || *key >= to);
                 }
             }
-            5 => db.flush(&FlushOptions::default()).unwrap(),
+            5 => db.flush().unwrap(),
             6 if rng.one_in(3) => {
                 let family = db.default_column_family();
-                db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-                    .unwrap();
+                db.compact_range_cf(&family, None, None).unwrap();
             }
             6 => {
                 let mut level_0 = db.live_files();
@@ -462,11 +479,11 @@ fn rows_at(db: &Db, snapshot: &Snapshot) -> Rows {
         ..ReadOptions::default()
     };
     let family = db.default_column_family();
-    let mut iter = db.iter_cf(&read, &family);
+    let mut iter = db.iter_cf_opt(&family, &read);
     let mut rows = Rows::new();
     iter.seek_to_first();
     while iter.valid() {
-        let got = db.get_opt(&read, &family, iter.key()).unwrap();
+        let got = db.get_cf_opt(&family, iter.key(), &read).unwrap();
         assert_eq!(got.as_deref(), Some(iter.value()));
         rows.insert(iter.key().to_vec(), iter.value().to_vec());
         iter.next();
@@ -688,8 +705,7 @@ fn tables_of_a_database_keep_their_sequence_numbers() {
     assert_eq!(dump(&db).unwrap()["default"], expected["default"]);
     assert_eq!(db.latest_sequence_number(), source.latest_sequence_number());
     db.put(b"k00", b"newer").unwrap();
-    db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-        .unwrap();
+    db.compact_range_cf(&family, None, None).unwrap();
     assert_eq!(db.get(b"k00").unwrap().as_deref(), Some(&b"newer"[..]));
     assert_eq!(db.get(b"k05").unwrap(), None);
     assert_eq!(files::check(&db).unwrap(), "");
@@ -720,12 +736,12 @@ fn families_with_timestamps_take_files_that_overlap_nothing() {
             timestamp: Some(timestamp.to_le_bytes().to_vec()),
             ..ReadOptions::default()
         };
-        db.get_opt(&read, &family, key).unwrap().is_some()
+        db.get_cf_opt(&family, key, &read).unwrap().is_some()
     };
     assert!(read(5, b"a") && read(9, b"a") && !read(4, b"a") && !read(6, b"b"));
     let error = ingest(&db, &[write("2", &[("b", 99)])]).unwrap_err();
     assert!(error.to_string().contains("user-defined timestamps"), "{error}");
-    db.put(&at("c", 3), b"v").unwrap();
+    db.put(at("c", 3), b"v").unwrap();
     let error = ingest(&db, &[write("3", &[("c", 99)])]).unwrap_err();
     assert!(error.to_string().contains("memtables"), "{error}");
     let error = ingest(&db, &[write("4", &[("d", 9)]), write("5", &[("d", 8)])]).unwrap_err();

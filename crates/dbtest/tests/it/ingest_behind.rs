@@ -5,10 +5,7 @@ use std::path::{Path, PathBuf};
 use dbtest::by_hand::rewrite;
 use dbtest::crash::dump;
 use dbtest::files;
-use esker::{
-    CompactionStyle, Db, ErrorKind, FlushOptions, IngestExternalFileOptions, Options, SstFileWriter,
-    WriteOptions,
-};
+use esker::{CompactionStyle, Db, ErrorKind, IngestExternalFileOptions, Options, SstFileWriter};
 use vfs::FileSystem;
 
 use crate::ingest::{DIR, OUTSIDE, Rows, fresh, rows_of, shape, tables_in, write_file};
@@ -35,8 +32,7 @@ fn what_comes_behind_shows_where_there_was_nothing() {
     db.put(b"b", b"own").unwrap();
     db.put(b"c", b"own").unwrap();
     db.delete(b"c").unwrap();
-    db.delete_range(&WriteOptions::default(), &db.default_column_family(), b"e", b"g")
-        .unwrap();
+    db.delete_range(b"e", b"g").unwrap();
     rewrite(&db);
     // The row is in memory, and is not flushed for the ingestion.
     db.put(b"d", b"own").unwrap();
@@ -164,14 +160,13 @@ fn random_rows_hide_what_comes_behind_them() {
                 13 => {
                     let end = format!("k{:03}", rng.u32(..300)).into_bytes();
                     if key < end {
-                        db.delete_range(&WriteOptions::default(), &family, &key, &end)
-                            .unwrap();
+                        db.delete_range_cf(&family, &key, &end).unwrap();
                         rows.retain(|row, _| *row < key || *row >= end);
                         let all = (0..300).map(|i| format!("k{i:03}").into_bytes());
                         hidden.extend(all.filter(|row| *row >= key && *row < end));
                     }
                 }
-                14 | 15 => db.flush(&FlushOptions::default()).unwrap(),
+                14 | 15 => db.flush().unwrap(),
                 16 => rewrite(&db),
                 _ if next < 300 => {
                     let path = Path::new(OUTSIDE).join(format!("{step}"));

@@ -47,7 +47,7 @@ fn before_ingestion(mem: &MemFs, options: &Options) {
         let mut batch = WriteBatch::new();
         batch.put(format!("k{i}").as_bytes(), b"old");
         batch.put_cf(&other, format!("k{i}").as_bytes(), b"old");
-        db.write(&sync, batch).unwrap();
+        db.write_opt(batch, &sync).unwrap();
     }
     drop(db);
     write_file(options, "1", &["[k3,k6)", "k4:new", "k7#merge:new"]);

@@ -8,8 +8,8 @@ use dbtest::by_hand::flush;
 use dbtest::crash::{dump, images_of_changes};
 use dbtest::files;
 use esker::{
-    ColumnFamilyOptions, CompactRangeOptions, Db, ErrorKind, ExportImportFilesMetaData, FlushOptions,
-    ImportColumnFamilyOptions, Options, ReadOptions, UserComparator, WriteOptions,
+    ColumnFamilyOptions, Db, ErrorKind, ExportImportFilesMetaData, ImportColumnFamilyOptions, Options,
+    ReadOptions, UserComparator, WriteOptions,
 };
 use testkit::TestRng;
 use vfs::{Action, FaultFs, FileSystem, MemFs, Rule};
@@ -30,19 +30,18 @@ fn fill(rng: &mut TestRng, db: &Db, family: &str, prefix: &str) {
         for _ in 0..60 {
             let key = key(rng);
             match rng.u32(..6) {
-                0 => db.delete_opt(&write, &family, &key).unwrap(),
-                1 => db.merge(&write, &family, &key, b"merged").unwrap(),
-                _ => db.put_opt(&write, &family, &key, &rng.bytes(20)).unwrap(),
+                0 => db.delete_cf_opt(&family, &key, &write).unwrap(),
+                1 => db.merge_cf_opt(&family, &key, b"merged", &write).unwrap(),
+                _ => db.put_cf_opt(&family, &key, rng.bytes(20), &write).unwrap(),
             }
         }
         let mut range = [key(rng), key(rng)];
         range.sort();
-        db.delete_range(&write, &family, &range[0], &range[1]).unwrap();
-        db.flush_cf(&FlushOptions::default(), std::slice::from_ref(&family))
+        db.delete_range_cf_opt(&family, &range[0], &range[1], &write)
             .unwrap();
+        db.flush_cf(std::slice::from_ref(&family)).unwrap();
         if round == 3 {
-            db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-                .unwrap();
+            db.compact_range_cf(&family, None, None).unwrap();
         }
     }
 }
@@ -79,18 +78,14 @@ fn an_exported_family_is_imported_as_it_was() {
         let error = source.export_column_family(&family, EXPORT).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         // The source database can be changed after the export.
-        source
-            .delete_range(&WriteOptions::default(), &family, b"", b"z")
-            .unwrap();
-        source
-            .compact_range(&family, &CompactRangeOptions::default(), None, None)
-            .unwrap();
+        source.delete_range_cf(&family, b"", b"z").unwrap();
+        source.compact_range_cf(&family, None, None).unwrap();
         let read = ReadOptions {
             snapshot: Some(snapshot),
             ..ReadOptions::default()
         };
         assert_eq!(
-            source.get_opt(&read, &family, b"k000").unwrap().as_ref(),
+            source.get_cf_opt(&family, b"k000", &read).unwrap().as_ref(),
             expected.get(&b"k000"[..])
         );
 
@@ -105,9 +100,8 @@ fn an_exported_family_is_imported_as_it_was() {
         // New writes are newer than the imported rows.
         let imported = db.column_family("imported").unwrap();
         let write = WriteOptions::default();
-        db.put_opt(&write, &imported, b"k000", b"after").unwrap();
-        db.compact_range(&imported, &CompactRangeOptions::default(), None, None)
-            .unwrap();
+        db.put_cf_opt(&imported, b"k000", b"after", &write).unwrap();
+        db.compact_range_cf(&imported, None, None).unwrap();
         assert_eq!(of(&db, "imported")[&b"k000"[..]], b"after");
         let rows = dump(&db).unwrap();
         drop((imported, db));
@@ -135,7 +129,7 @@ fn several_exports_become_one_family_if_they_hold_no_common_keys() {
     for key in [b"a100", b"a101"] {
         source.put(key, b"row").unwrap();
     }
-    source.flush(&FlushOptions::default()).unwrap();
+    source.flush().unwrap();
     let export = |family: &str, dir: &str| {
         let family = source.column_family(family).unwrap();
         source.export_column_family(&family, dir).unwrap()

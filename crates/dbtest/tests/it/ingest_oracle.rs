@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use dbtest::crash::dump;
 use dbtest::files;
-use esker::{
-    CompactRangeOptions, CompressionType, Db, IndexType, IngestExternalFileOptions, Options, SstFileWriter,
-};
+use esker::{CompressionType, Db, IndexType, IngestExternalFileOptions, Options, SstFileWriter};
 use tempfile::TempDir;
 use testkit::oracle;
 use vfs::PosixFs;
@@ -102,8 +100,7 @@ fn rocksdb_ingests_what_we_write() {
         assert_eq!(text_rows(&db), scanned);
         assert_eq!(files::check(&db).unwrap(), "");
         let family = db.default_column_family();
-        db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-            .unwrap();
+        db.compact_range_cf(&family, None, None).unwrap();
         assert_eq!(text_rows(&db), scanned);
     }
 }
@@ -272,8 +269,50 @@ fn databases_of_rocksdb_take_files_of_ours() {
             db.delete(key).unwrap();
         }
         assert_same(&name, &rows(&db, &Default::default(), false), &expected(&name));
-        db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-            .unwrap();
+        db.compact_range_cf(&family, None, None).unwrap();
         assert_same(&name, &rows(&db, &Default::default(), true), &expected(&name));
     }
+}
+
+/// RocksDB reads and compacts a database whose tables were cut at the bounds of a replaced range.
+#[test]
+fn rocksdb_reads_tables_that_were_cut() {
+    if oracle::ldb().is_none() {
+        return;
+    }
+    let dir = TempDir::new().unwrap();
+    let (path, options) = (dir.path().join("db"), plain());
+    let db = Db::open(&options, &path).unwrap();
+    let family = db.default_column_family();
+    for i in 0..1000 {
+        db.put(format!("k{i:04}").as_bytes(), b"deep").unwrap();
+    }
+    db.compact_range_cf(&family, None, None).unwrap();
+    for i in (0..1000).step_by(7) {
+        db.put(format!("k{i:04}").as_bytes(), b"above").unwrap();
+    }
+    db.delete_range_cf(&family, b"k0250", b"k0320").unwrap();
+    let file = write(&options, &dir.path().join("1.sst"), |writer| {
+        for i in (300..600).step_by(10) {
+            writer.put(format!("k{i:04}").as_bytes(), b"new").unwrap();
+        }
+    });
+    let ingestion = IngestExternalFileOptions {
+        snapshot_consistency: false,
+        ..IngestExternalFileOptions::default()
+    };
+    let mut arg = esker::IngestExternalFileArg::new(&family, [file], ingestion);
+    arg.atomic_replace_range = Some(esker::RangeOpt {
+        start: Some(b"k0300".to_vec()),
+        limit: Some(b"k0600".to_vec()),
+    });
+    db.ingest_external_files(&[arg]).unwrap();
+    let rows = text_rows(&db);
+    assert_eq!(rows.lines().count(), 250 + 30 + 400);
+    drop(db);
+    assert_eq!(ldb(&path, &["scan"]), rows);
+    assert!(ldb(&path, &["checkconsistency"]).contains("OK"));
+    ldb(&path, &["compact"]);
+    assert_eq!(ldb(&path, &["scan"]), rows);
+    assert_eq!(text_rows(&Db::open(&options, &path).unwrap()), rows);
 }

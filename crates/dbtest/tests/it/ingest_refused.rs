@@ -252,7 +252,7 @@ fn tables_that_refer_to_blob_files_are_refused() {
     blobs.column_family.enable_blob_files = true;
     blobs.column_family.min_blob_size = 10;
     let source = Db::open(&blobs, "/source").unwrap();
-    source.put(b"x", &[b'v'; 100]).unwrap();
+    source.put(b"x", [b'v'; 100]).unwrap();
     flush(&source);
     let table = source.live_files()[0].path.clone();
     let keeps = IngestExternalFileOptions {

@@ -14,8 +14,7 @@ use dbtest::by_hand::rewrite_family;
 use dbtest::files;
 use esker::{
     BlockBasedOptions, ChecksumType, ColumnFamily, ColumnFamilyOptions, CompressionType, Db, ErrorKind,
-    FilterPolicy, FlushOptions, MergeOperator, Options, ReadOptions, UserComparator, WriteBatch,
-    WriteOptions,
+    FilterPolicy, MergeOperator, Options, ReadOptions, UserComparator, WriteBatch,
 };
 use tempfile::TempDir;
 use testkit::{TestRng, oracle};
@@ -182,7 +181,7 @@ fn write_randomly(rng: &mut TestRng, db: &Db, rows: &mut Rows, count: usize, tim
             }
             written += 1;
         }
-        db.write(&WriteOptions::default(), batch).unwrap();
+        db.write(batch).unwrap();
     }
 }
 
@@ -230,16 +229,14 @@ fn fixtures_take_a_thousand_writes() {
                 &rows(&db, &read(now), false),
                 &model.text(),
             );
-            db.flush_cf(&FlushOptions::default(), &db.column_families())
-                .unwrap();
+            db.flush_cf(&db.column_families()).unwrap();
             write_randomly(&mut rng, &db, &mut model, 500, now);
             assert_same(
                 &format!("{name} half flushed"),
                 &rows(&db, &read(now), false),
                 &model.text(),
             );
-            db.flush_cf(&FlushOptions::default(), &db.column_families())
-                .unwrap();
+            db.flush_cf(&db.column_families()).unwrap();
             assert_same(
                 &format!("{name} flushed"),
                 &rows(&db, &read(now), true),
@@ -393,8 +390,7 @@ fn write_database(rng: &mut TestRng, options: &Options, dir: &Path, merge: Optio
     write_randomly(rng, &db, &mut model, 250, 0);
     compact_all(&db);
     write_randomly(rng, &db, &mut model, 50, 0);
-    db.flush_cf(&FlushOptions::default(), &db.column_families())
-        .unwrap();
+    db.flush_cf(&db.column_families()).unwrap();
     write_randomly(rng, &db, &mut model, 20, 0);
     model
 }

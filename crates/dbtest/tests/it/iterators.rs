@@ -9,8 +9,8 @@ use std::time::Duration;
 use base::merge::StringAppend;
 use dbtest::by_hand::{flush, rewrite_family};
 use esker::{
-    BlockBasedOptions, ColumnFamilyOptions, CompactRangeOptions, Db, DbIterator, ErrorKind, FilterPolicy,
-    KeyMayExist, ManualClock, Options, PinnedSnapshot, Pins, ReadOptions, ReadTier, Snapshot, WriteOptions,
+    BlockBasedOptions, ColumnFamilyOptions, Db, DbIterator, ErrorKind, FilterPolicy, KeyMayExist,
+    ManualClock, Options, PinnedSnapshot, Pins, ReadOptions, ReadTier, Snapshot, WriteOptions,
 };
 use testkit::rng::{self, TestRng};
 use vfs::{Action, FaultFs, FileSystem, LogFs, MemFs, Op, Rule};
@@ -38,7 +38,7 @@ impl Stage {
         let db = Db::open(&options, "/db").unwrap();
         let stage = Stage { db, fs };
         for number in 0..KEYS {
-            stage.db.put(&key(number), b"old").unwrap();
+            stage.db.put(key(number), b"old").unwrap();
             if number % 40 == 39 {
                 stage.flush();
             }
@@ -53,17 +53,17 @@ impl Stage {
     /// Writes every row again, and replaces every memtable and every file.
     fn replace_everything(&self) {
         for number in 0..KEYS {
-            self.db.put(&key(number), b"new").unwrap();
+            self.db.put(key(number), b"new").unwrap();
         }
-        self.db.put(&key(KEYS), b"later").unwrap();
-        self.db.delete(&key(7)).unwrap();
+        self.db.put(key(KEYS), b"later").unwrap();
+        self.db.delete(key(7)).unwrap();
         self.flush();
         let family = self.db.default_column_family();
         rewrite_family(&self.db, &family);
     }
 
     fn iter(&self, snapshot: Option<&Snapshot>, auto_refresh: bool) -> DbIterator {
-        self.db.iter(&ReadOptions {
+        self.db.iter_opt(&ReadOptions {
             snapshot: snapshot.cloned(),
             auto_refresh_iterator_with_snapshot: auto_refresh,
             ..ReadOptions::default()
@@ -130,7 +130,7 @@ fn iterators_with_snapshots_let_go_by_default() {
         ..ReadOptions::default()
     };
     for (options, lets_go) in [(with_snapshot, true), (ReadOptions::default(), false)] {
-        let mut iter = stage.db.iter(&options);
+        let mut iter = stage.db.iter_opt(&options);
         iter.seek(&key(50));
         stage.replace_everything();
         stage.expect_held("before the step");
@@ -263,9 +263,7 @@ fn an_iterator_lets_go_by_itself_whenever_it_has_a_snapshot() {
 #[test]
 fn an_iterator_that_was_refused_stays_refused() {
     let (stage, other) = (Stage::new(), Stage::new());
-    let mut iter = stage
-        .db
-        .iter_cf(&ReadOptions::default(), &other.db.default_column_family());
+    let mut iter = stage.db.iter_cf(&other.db.default_column_family());
     assert!(iter.status().is_err());
     assert!(iter.refresh(None).is_err());
     iter.seek_to_first();
@@ -302,7 +300,7 @@ fn many_versions_of_a_key_hide_nothing() {
                         model.remove(&key);
                     }
                     1..4 => {
-                        db.merge(&write, &family, &key, &value).unwrap();
+                        db.merge_cf_opt(&family, &key, &value, &write).unwrap();
                         let merged = model.entry(key).or_default();
                         if !merged.is_empty() {
                             merged.push(b',');
@@ -328,7 +326,7 @@ fn many_versions_of_a_key_hide_nothing() {
         }
         moments.push((db.snapshot(), model));
         for (snapshot, expected) in moments {
-            let mut iter = db.iter(&ReadOptions {
+            let mut iter = db.iter_opt(&ReadOptions {
                 snapshot: Some(snapshot),
                 ..ReadOptions::default()
             });
@@ -380,7 +378,7 @@ fn a_tailing_iterator_sees_what_is_there_when_it_seeks() {
     let stage = Stage::new();
     let (db, write) = (&stage.db, WriteOptions::default());
     let family = db.default_column_family();
-    let mut iter = db.iter(&ReadOptions {
+    let mut iter = db.iter_opt(&ReadOptions {
         tailing: true,
         ..ReadOptions::default()
     });
@@ -391,12 +389,12 @@ fn a_tailing_iterator_sees_what_is_there_when_it_seeks() {
     // tables of later flushes and compactions.
     iter.seek(&key(98));
     assert_eq!(keys_of(&mut iter), ["key0098", "key0098a", "key0099"]);
-    db.delete_range(&write, &family, &key(98), &key(99)).unwrap();
+    db.delete_range_cf_opt(&family, key(98), key(99), &write).unwrap();
     iter.seek_to_last();
     iter.prev();
     assert_eq!(iter.key(), key(97));
     for number in 100..103 {
-        db.put(&key(number), b"new").unwrap();
+        db.put(key(number), b"new").unwrap();
         if number != 101 {
             stage.flush();
         }
@@ -413,7 +411,7 @@ fn a_tailing_iterator_sees_what_is_there_when_it_seeks() {
         snapshot: Some(db.snapshot()),
         ..ReadOptions::default()
     };
-    let mut refused = db.iter(&both);
+    let mut refused = db.iter_opt(&both);
     refused.seek_to_first();
     assert!(!refused.valid());
     assert_eq!(refused.status().unwrap_err().kind(), ErrorKind::InvalidArgument);
@@ -446,13 +444,13 @@ fn a_tailing_iterator_that_cannot_open_a_file_says_so() {
         flush(&db);
     };
     (0..3).for_each(|_| write(b"old"));
-    let mut iter = db.iter(&tailing);
+    let mut iter = db.iter_opt(&tailing);
     iter.seek(b"k");
     assert_eq!(iter.value(), b"old");
     write(b"new");
     for _ in 0..2 {
         faults.add(Rule::new(Action::Fail(ErrorKind::Io)).on([Op::Open]));
-        let mut opened = db.iter(&tailing);
+        let mut opened = db.iter_opt(&tailing);
         for iter in [&mut iter, &mut opened] {
             for _ in 0..2 {
                 iter.seek(b"k");
@@ -473,7 +471,7 @@ fn a_tailing_iterator_that_cannot_open_a_file_says_so() {
 #[test]
 fn bounds_change_without_reopening() {
     let stage = Stage::new();
-    let mut iter = stage.db.iter(&ReadOptions::default());
+    let mut iter = stage.db.iter();
     for (lower, upper) in [
         (Some(7), Some(9)),
         (Some(98), None),
@@ -506,10 +504,10 @@ fn bounds_change_without_reopening() {
 fn an_iterator_passes_over_no_more_than_it_may() {
     let stage = Stage::new();
     for number in 10..20 {
-        stage.db.delete(&key(number)).unwrap();
+        stage.db.delete(key(number)).unwrap();
     }
     let limited = |most| {
-        stage.db.iter(&ReadOptions {
+        stage.db.iter_opt(&ReadOptions {
             max_skippable_internal_keys: most,
             ..ReadOptions::default()
         })
@@ -568,7 +566,7 @@ fn a_read_goes_no_further_than_its_tier() {
         read_tier,
         ..ReadOptions::default()
     };
-    let may_exist = |key: &[u8]| db.key_may_exist(&ReadOptions::default(), &family, key).unwrap();
+    let may_exist = |key: &[u8]| db.key_may_exist_cf(&family, key).unwrap();
     // The calls for tables; others do not count, because background threads still remove files and write the
     // LOG.
     let asked_of_tables = || -> Vec<String> {
@@ -582,9 +580,9 @@ fn a_read_goes_no_further_than_its_tier() {
     asked_of_tables();
     assert!(matches!(may_exist(b"table"), KeyMayExist::Maybe));
     assert!(matches!(may_exist(b"new"), KeyMayExist::Yes(value) if &value[..] == b"3"));
-    let cached = db.get_opt(&at(ReadTier::BlockCache), &family, b"table");
+    let cached = db.get_cf_opt(&family, b"table", &at(ReadTier::BlockCache));
     assert_eq!(cached.unwrap_err().kind(), ErrorKind::Incomplete);
-    let mut iter = db.iter(&at(ReadTier::BlockCache));
+    let mut iter = db.iter_opt(&at(ReadTier::BlockCache));
     iter.seek_to_first();
     assert_eq!(iter.status().unwrap_err().kind(), ErrorKind::Incomplete);
     assert_eq!(asked_of_tables(), [""; 0], "something was read");
@@ -593,20 +591,20 @@ fn a_read_goes_no_further_than_its_tier() {
     assert!(!asked_of_tables().is_empty());
     assert!(matches!(may_exist(b"table"), KeyMayExist::Yes(value) if &value[..] == b"1"));
     assert!(matches!(may_exist(b"zebra"), KeyMayExist::No));
-    let mut iter = db.iter(&at(ReadTier::BlockCache));
+    let mut iter = db.iter_opt(&at(ReadTier::BlockCache));
     iter.seek_to_first();
     assert_eq!(keys_of(&mut iter).len(), 3);
     assert_eq!(asked_of_tables(), [""; 0], "something was read");
 
-    let memtable = db.get_opt(&at(ReadTier::Memtable), &family, b"table");
+    let memtable = db.get_cf_opt(&family, b"table", &at(ReadTier::Memtable));
     assert_eq!(memtable.unwrap_err().kind(), ErrorKind::Incomplete);
     assert_eq!(
-        db.get_opt(&at(ReadTier::Memtable), &family, b"new")
+        db.get_cf_opt(&family, b"new", &at(ReadTier::Memtable))
             .unwrap()
             .unwrap(),
         b"3"
     );
-    let mut iter = db.iter(&at(ReadTier::Memtable));
+    let mut iter = db.iter_opt(&at(ReadTier::Memtable));
     iter.seek_to_first();
     assert!(!keys_of(&mut iter).contains(&"table".to_owned()));
 }
@@ -640,10 +638,10 @@ fn who_pins_what_is_told() {
     stage.replace_everything();
     assert_eq!(pins_when(db, |pins| *pins == Pins::default()), Pins::default());
     let snapshot = db.snapshot();
-    let (first, second) = (db.snapshot(), db.iter(&ReadOptions::default()));
+    let (first, second) = (db.snapshot(), db.iter());
     db.put(b"a", b"1").unwrap();
     clock.advance(Duration::from_secs(3));
-    let third = db.iter(&ReadOptions::default());
+    let third = db.iter();
     // The iterators hold a memtable and a table each that are still in use.
     let pins = db.pins();
     assert!(pins.super_versions.is_empty());
@@ -768,7 +766,7 @@ fn filters_keep_no_row_from_an_iterator() {
             match rng.u32(..200) {
                 0 => {
                     let end = [&key[..], b"~"].concat();
-                    db.delete_range(&write, &family, &key, &end).unwrap();
+                    db.delete_range_cf_opt(&family, &key, &end, &write).unwrap();
                     model.retain(|other, _| *other < key || *other >= end);
                 }
                 1..20 => {
@@ -781,18 +779,17 @@ fn filters_keep_no_row_from_an_iterator() {
                 }
             }
             if step == 2500 {
-                db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-                    .unwrap();
+                db.compact_range_cf(&family, None, None).unwrap();
             } else if step % 300 == 299 {
                 flush(&db);
             }
         }
         db.wait_for_compact().unwrap();
-        let mut same = db.iter(&ReadOptions {
+        let mut same = db.iter_opt(&ReadOptions {
             prefix_same_as_start: true,
             ..ReadOptions::default()
         });
-        let mut auto = db.iter(&ReadOptions {
+        let mut auto = db.iter_opt(&ReadOptions {
             auto_prefix_mode: true,
             ..ReadOptions::default()
         });

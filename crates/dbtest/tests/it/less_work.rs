@@ -10,7 +10,7 @@ use dbtest::by_hand::{flush, rewrite, rewrite_family};
 use esker::{
     Cache, CacheOptions, ColumnFamilyOptions, CompressionType, Db, Event, EventListener, FilterPolicy,
     FlushOptions, IoStats, ManualClock, NullLogger, Options, PrefixExtractor, RateLimiter,
-    RateLimiterOptions, TableProperties, WriteOptions, io_stats,
+    RateLimiterOptions, TableProperties, io_stats,
 };
 use vfs::{MemFs, PosixFs};
 
@@ -49,26 +49,19 @@ fn a_compaction_leaves_the_cache_as_it_is() {
         let db = Db::open(&options, "/db").unwrap();
         let other = db.column_family("other").unwrap();
         for number in 0..ROWS {
-            db.put(&key(number), &[b'v'; 100]).unwrap();
+            db.put(key(number), [b'v'; 100]).unwrap();
         }
         flush(&db);
         // These rows are ten times the capacity of the cache.
         for table in 0..4 {
             for number in 0..5_000 {
-                db.put_opt(
-                    &WriteOptions::default(),
-                    &other,
-                    &key(number * 4 + table),
-                    &[b'o'; 150],
-                )
-                .unwrap();
+                db.put_cf(&other, key(number * 4 + table), [b'o'; 150]).unwrap();
             }
-            db.flush_cf(&FlushOptions::default(), std::slice::from_ref(&other))
-                .unwrap();
+            db.flush_cf(std::slice::from_ref(&other)).unwrap();
         }
         let read = || {
             for number in 0..ROWS {
-                assert!(db.get(&key(number)).unwrap().is_some());
+                assert!(db.get(key(number)).unwrap().is_some());
             }
         };
         read();
@@ -151,7 +144,7 @@ fn a_key_is_hashed_for_a_filter_once() {
         let mut snapshots = Vec::new();
         for _ in 0..4 {
             for number in 0..KEYS as u32 {
-                db.put(&key(number), b"value").unwrap();
+                db.put(key(number), b"value").unwrap();
             }
             snapshots.push(db.snapshot());
         }
@@ -218,7 +211,7 @@ fn tables_are_written_by_large_calls() {
             continue;
         };
         for number in 0..6_000 {
-            db.put(&key(number), &[b'v'; 1_000]).unwrap();
+            db.put(key(number), [b'v'; 1_000]).unwrap();
         }
         flush(&db);
         rewrite(&db);
@@ -261,7 +254,7 @@ fn a_tuned_rate_follows_the_jobs() {
     // The clock advances by a period whenever a thread waits for it.
     let flush = || {
         let before = tables();
-        db.flush(&FlushOptions {
+        db.flush_opt(&FlushOptions {
             wait: false,
             allow_write_stall: true,
             ..FlushOptions::default()
@@ -282,7 +275,7 @@ fn a_tuned_rate_follows_the_jobs() {
     assert_eq!(begun, MOST / 2);
     // A MB at 2 KB per period takes hundreds of periods, in each of which the flush waits.
     for number in 0..1_000 {
-        db.put(&key(number), &[b'v'; 1_000]).unwrap();
+        db.put(key(number), [b'v'; 1_000]).unwrap();
     }
     flush();
     let risen = limiter.bytes_per_second();
@@ -290,7 +283,7 @@ fn a_tuned_rate_follows_the_jobs() {
     assert!(limiter.total_bytes_through(None) > 1_000_000);
     // A small flush long afterwards; no job has waited most of the time.
     clock.advance(PERIOD * 1_000);
-    db.put(&key(1), b"small").unwrap();
+    db.put(key(1), b"small").unwrap();
     flush();
     assert!(
         limiter.bytes_per_second() < risen,

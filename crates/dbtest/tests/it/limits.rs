@@ -32,17 +32,17 @@ fn ten_thousand_iterators_are_open() {
     const ROWS: u64 = 1_000;
     let db = open();
     for number in 0..ROWS {
-        db.put(&key(number), b"old").unwrap();
+        db.put(key(number), b"old").unwrap();
         if number % 300 == 299 {
             flush(&db);
         }
     }
-    let mut iterators: Vec<_> = (0..ITERATORS).map(|_| db.iter(&ReadOptions::default())).collect();
+    let mut iterators: Vec<_> = (0..ITERATORS).map(|_| db.iter()).collect();
     for (number, iter) in iterators.iter_mut().enumerate() {
         iter.seek(&key(number as u64 % ROWS));
     }
     for number in 0..ROWS {
-        db.put(&key(number), b"new").unwrap();
+        db.put(key(number), b"new").unwrap();
     }
     flush(&db);
     rewrite(&db);
@@ -72,7 +72,7 @@ fn a_hundred_thousand_snapshots_are_held() {
     let family = db.default_column_family();
     let mut snapshots = Vec::new();
     for number in 0..SNAPSHOTS {
-        db.put(&key(number % KEYS), &key(number)).unwrap();
+        db.put(key(number % KEYS), key(number)).unwrap();
         snapshots.push(db.snapshot());
     }
     let count = || db.property_int(&family, "rocksdb.num-snapshots");
@@ -88,7 +88,7 @@ fn a_hundred_thousand_snapshots_are_held() {
         // The last write of the key at or before the snapshot.
         let sought = rng.u64(..KEYS);
         let written = at - (at + KEYS - sought) % KEYS;
-        let value = db.get_opt(&read, &family, &key(sought)).unwrap();
+        let value = db.get_cf_opt(&family, key(sought), &read).unwrap();
         assert_eq!(value.as_deref(), Some(&key(written)[..]));
     }
     // The snapshots are released from the middle outwards, so that the list is split everywhere.
@@ -98,7 +98,7 @@ fn a_hundred_thousand_snapshots_are_held() {
     assert_eq!(count(), Some(0));
     rewrite(&db);
     assert_eq!(
-        db.get(&key(7)).unwrap().as_deref(),
+        db.get(key(7)).unwrap().as_deref(),
         Some(&key(SNAPSHOTS - KEYS + 7)[..])
     );
 }
@@ -139,17 +139,17 @@ fn work_with_tombstones(db: &Db, tombstones: u64, mut step: impl FnMut(&'static 
             batch.put(&key(10 * number + 7), b"seen");
             batch.delete_range(&key(10 * number), &key(10 * number + 5));
         }
-        db.write(&write, batch).unwrap();
+        db.write_opt(batch, &write).unwrap();
     }
     step("write");
     let look = |rng: &mut TestRng, step: &mut dyn FnMut(&'static str), steps: [&'static str; 2]| {
         for _ in 0..10_000 {
             let number = 10 * rng.u64(..tombstones);
-            assert_eq!(db.get(&key(number + 2)).unwrap(), None);
-            assert_eq!(db.get(&key(number + 7)).unwrap().as_deref(), Some(&b"seen"[..]));
+            assert_eq!(db.get(key(number + 2)).unwrap(), None);
+            assert_eq!(db.get(key(number + 7)).unwrap().as_deref(), Some(&b"seen"[..]));
         }
         step(steps[0]);
-        let mut iter = db.iter(&ReadOptions::default());
+        let mut iter = db.iter();
         iter.seek_to_first();
         for number in 0..tombstones {
             assert_eq!(iter.key(), key(10 * number + 7));

@@ -32,7 +32,7 @@ fn options(fs: Arc<dyn vfs::FileSystem>, listener: Arc<dyn EventListener>) -> Op
 fn fill(db: &Db) {
     for round in 0..3 {
         for key in 0..400 {
-            db.put(format!("k{key:04}").as_bytes(), &[round; 200]).unwrap();
+            db.put(format!("k{key:04}").as_bytes(), [round; 200]).unwrap();
         }
         db.delete(b"k0000").unwrap();
         flush(db);
@@ -62,7 +62,7 @@ fn a_flush_waits_for_listeners_if_it_is_asked_to() {
     };
     for flushes in 1..=20 {
         db.put(b"key", b"value").unwrap();
-        db.flush(&waits).unwrap();
+        db.flush_opt(&waits).unwrap();
         assert_eq!(listener.0.load(Ordering::Acquire), flushes);
     }
 }
@@ -162,11 +162,11 @@ fn each_range_of_a_compaction_is_told_of_when_it_begins_and_when_it_is_written()
             .path_ends_with(".sst"),
     );
     let before = events.all().len();
-    db.compact_range(
+    db.compact_range_cf_opt(
         &db.default_column_family(),
+        None,
+        None,
         &dbtest::by_hand::everything(),
-        None,
-        None,
     )
     .unwrap_err();
     let failed = events.all().split_off(before);
@@ -191,7 +191,7 @@ fn recovery_from_an_error_is_told_of() {
             .on([Op::Append])
             .path_ends_with(".sst"),
     );
-    db.flush(&FlushOptions::default()).unwrap_err();
+    db.flush().unwrap_err();
     db.resume().unwrap_err();
     faults.clear_rules();
     db.resume().unwrap();
@@ -346,7 +346,8 @@ fn each_table_that_is_begun_is_told_of_and_how_it_ended() {
         let before = events.all().len();
         let everything = dbtest::by_hand::everything();
         let family = db.default_column_family();
-        db.compact_range(&family, &everything, None, None).unwrap_err();
+        db.compact_range_cf_opt(&family, None, None, &everything)
+            .unwrap_err();
         let told = tables(&events.all().split_off(before));
         assert!(
             matches!(told[..], [("started", begun, Some(Compaction)), ("failed", ended, Some(Compaction))] if begun == ended),
@@ -429,7 +430,8 @@ fn each_blob_file_that_is_begun_is_told_of_and_how_it_ended() {
     faults.add(rule.path_ends_with(".blob").skip(2));
     let family = db.default_column_family();
     let everything = dbtest::by_hand::everything();
-    db.compact_range(&family, &everything, None, None).unwrap_err();
+    db.compact_range_cf_opt(&family, None, None, &everything)
+        .unwrap_err();
     let (files, reasons) = ended(&events.all()[before..], "failed");
     assert_eq!((files, reasons), (3, HashSet::from([Compaction])));
 }

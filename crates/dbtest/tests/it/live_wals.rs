@@ -58,8 +58,7 @@ impl Closed {
         let db = Db::open(&options, dir.path()).unwrap();
         for key in 0..300 {
             let len = len(rng);
-            db.put(format!("key{key:03}").as_bytes(), &rng.bytes(len))
-                .unwrap();
+            db.put(format!("key{key:03}").as_bytes(), rng.bytes(len)).unwrap();
         }
         let rows = dump(&db).unwrap();
         db.close().unwrap();

@@ -9,8 +9,8 @@ use base::env::Rng;
 use dbtest::by_hand::flush;
 use dbtest::crash::{any_loss, dump};
 use esker::{
-    CheckpointOptions, ColumnFamilyOptions, Db, ErrorKind, FlushOptions, IngestExternalFileOptions, Options,
-    SstFileWriter, WriteOptions,
+    CheckpointOptions, ColumnFamilyOptions, Db, ErrorKind, IngestExternalFileOptions, Options, SstFileWriter,
+    WriteOptions,
 };
 use testkit::{Task, receive};
 use vfs::{Action, FaultFs, FileSystem, LogFs, MemFs, Op, Rule};
@@ -32,7 +32,7 @@ fn key(number: u32) -> Vec<u8> {
 }
 
 fn put(db: &Db, from: u32, to: u32) {
-    (from..to).for_each(|number| db.put(&key(number), b"value").unwrap());
+    (from..to).for_each(|number| db.put(key(number), b"value").unwrap());
 }
 
 /// The number of keys that survived a crash; they must be a prefix of the written ones.
@@ -75,7 +75,7 @@ fn what_is_not_flushed_dies_with_the_process() {
         sync: true,
         ..WriteOptions::default()
     };
-    db.put_opt(&synced, &db.default_column_family(), &key(200), b"value")
+    db.put_cf_opt(&db.default_column_family(), key(200), b"value", &synced)
         .unwrap();
     let mut rng = testkit::rng();
     for _ in 0..20 {
@@ -93,7 +93,7 @@ fn a_long_wait_for_a_flush_keeps_a_mebibyte_at_most() {
     let db = Db::open(&options(Arc::new(mem.clone())), DIR).unwrap();
     let value = vec![7; 10_000];
     for number in 0..500 {
-        db.put(&key(number), &value).unwrap();
+        db.put(key(number), &value).unwrap();
     }
     let survivors = survivors(mem.process_death_clone());
     assert!((390..500).contains(&survivors), "{survivors}");
@@ -114,9 +114,8 @@ fn syncs_make_durable_what_was_not_flushed() {
             let upto = next + rng.u32(1..5);
             put(&db, next, upto);
             next = upto;
-            db.put_opt(&WriteOptions::default(), &other, b"a", b"1").unwrap();
-            db.flush_cf(&FlushOptions::default(), std::slice::from_ref(&other))
-                .unwrap();
+            db.put_cf(&other, b"a", b"1").unwrap();
+            db.flush_cf(std::slice::from_ref(&other)).unwrap();
             put(&db, next, next + 1);
             next += 1;
             if by_hand {
@@ -156,7 +155,7 @@ fn a_flush_of_the_wal_that_had_no_room_is_resumed_from() {
                 sync: true,
                 ..WriteOptions::default()
             };
-            let error = db.put_opt(&write, &db.default_column_family(), b"never", b"");
+            let error = db.put_cf_opt(&db.default_column_family(), b"never", b"", &write);
             assert_eq!(error.unwrap_err().kind(), ErrorKind::NoSpace);
         } else {
             assert_eq!(db.flush_wal(false).unwrap_err().kind(), ErrorKind::NoSpace);
@@ -194,7 +193,7 @@ fn nobody_writes_while_the_wal_is_locked() {
         no_slowdown: true,
         ..WriteOptions::default()
     };
-    let error = db.put_opt(&hurried, &family, b"x", b"y").unwrap_err();
+    let error = db.put_cf_opt(&family, b"x", b"y", &hurried).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Incomplete);
 
     let path = Path::new("/outside.sst");
@@ -226,7 +225,7 @@ fn nobody_writes_while_the_wal_is_locked() {
             log_size_for_flush: u64::MAX,
         };
         db.create_checkpoint("/checkpoint", &logged).unwrap();
-        assert_eq!(db.get(&key(3)).unwrap().unwrap(), b"value");
+        assert_eq!(db.get(key(3)).unwrap().unwrap(), b"value");
         let waiting: Vec<Task> = (0..3).map(|_| receive("a writer", &begun)).collect();
         waiting.iter().for_each(Task::wait_until_asleep);
         heard.try_recv().unwrap_err();

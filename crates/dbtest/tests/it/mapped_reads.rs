@@ -49,19 +49,19 @@ fn forget(dir: &Path) -> bool {
 fn bytes_per_get(dir: &Path, options: &Options) -> Option<u64> {
     let db = Db::open(options, dir).unwrap();
     // Opens the table and reads its index.
-    db.get(&key(0)).unwrap();
+    db.get(key(0)).unwrap();
     db.close().unwrap();
     drop(db);
     if !forget(dir) {
         return None;
     }
     let db = Db::open(options, dir).unwrap();
-    db.get(&key(0)).unwrap();
+    db.get(key(0)).unwrap();
     let mut rng = rng::rng();
     let before = fetched()?;
     for _ in 0..GETS {
         let number = rng.u64(..KEYS);
-        assert_eq!(db.get(&key(number)).unwrap(), Some(value(number)));
+        assert_eq!(db.get(key(number)).unwrap(), Some(value(number)));
     }
     let bytes = fetched()? - before;
     db.close().unwrap();
@@ -82,7 +82,7 @@ fn a_get_through_a_map_fetches_what_it_needs() {
     options.column_family.table.block_size = 4000;
     let db = Db::open(&options, dir.path()).unwrap();
     for number in 0..KEYS {
-        db.put(&key(number), &value(number)).unwrap();
+        db.put(key(number), value(number)).unwrap();
     }
     flush(&db);
     db.close().unwrap();

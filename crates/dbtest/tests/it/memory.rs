@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use dbtest::by_hand::{flush, rewrite};
 use esker::{
-    BlockBasedOptions, Cache, CacheOptions, CacheType, ColumnFamilyOptions, CompressionType, Db,
-    FilterPolicy, MemoryLedger, Options, ReadOptions, WriteOptions,
+    BlockBasedOptions, Cache, CacheEntryRole, CacheOptions, CacheType, CacheUsageOptions,
+    ColumnFamilyOptions, CompressionType, Db, EntryRole, ErrorKind, FilterPolicy, MemoryLedger, Options,
+    WriteOptions,
 };
 use vfs::MemFs;
 
@@ -71,7 +72,7 @@ fn the_ledger_is_what_the_process_has_grown_by() {
         ..WriteOptions::default()
     };
     for row in 0..ROWS {
-        db.put_opt(&unlogged, &db.default_column_family(), &key(row), &[7; 100])
+        db.put_cf_opt(&db.default_column_family(), key(row), [7; 100], &unlogged)
             .unwrap();
     }
     flush(&db);
@@ -142,23 +143,22 @@ fn hold(dir: &Path) {
             (before, ledger_before) = (resident(), counted(&db.memory()));
         }
         for row in 0..ROWS {
-            db.put(&key(row), &[round; 100]).unwrap();
+            db.put(key(row), [round; 100]).unwrap();
         }
         // The tables keep these tombstones too, and once more clipped to the bounds of their files.
         for row in (0..ROWS).step_by(10) {
             let (start, end) = (key(row), key(row + 2));
-            db.delete_range(&WriteOptions::default(), &family, &start, &end)
-                .unwrap();
+            db.delete_range_cf(&family, &start, &end).unwrap();
         }
         for _ in 0..ITERATORS {
-            let mut iter = db.iter(&ReadOptions::default());
+            let mut iter = db.iter();
             iter.seek(&key(ROWS / 2));
             assert!(iter.valid());
             held.push(iter);
         }
         flush(&db);
         for row in (0..ROWS).step_by(3) {
-            db.get(&key(row)).unwrap();
+            db.get(key(row)).unwrap();
         }
     }
     rewrite(&db);
@@ -191,13 +191,13 @@ fn fill_and_read(dir: &str, how: &str) {
     let db = Db::open(&options(how.starts_with("cached"), cache_type), dir).unwrap();
     let (before, ledger_before) = (resident(), db.memory().total());
     for _ in 0..2 {
-        let mut iter = db.iter(&ReadOptions::default());
+        let mut iter = db.iter();
         iter.seek_to_first();
         while iter.valid() {
             iter.next();
         }
         for row in 0..ROWS {
-            assert!(db.get(&key(row)).unwrap().is_some());
+            assert!(db.get(key(row)).unwrap().is_some());
         }
     }
     let family = db.default_column_family();
@@ -206,7 +206,7 @@ fn fill_and_read(dir: &str, how: &str) {
         ..WriteOptions::default()
     };
     for row in 0..ROWS {
-        db.put_opt(&unlogged, &family, &key(row), &[8; 100]).unwrap();
+        db.put_cf_opt(&family, key(row), [8; 100], &unlogged).unwrap();
     }
     let ledger = db.memory();
     let grown = resident() - before;
@@ -249,7 +249,7 @@ fn values_in_a_blob_cache_are_in_the_ledger() {
         options.column_family.blob_cache = Some(blob_cache.clone());
         let db = Db::open(&options, "/db").unwrap();
         for row in 0..100 {
-            db.put(&key(row), &[3; 10_000]).unwrap();
+            db.put(key(row), [3; 10_000]).unwrap();
         }
         flush(&db);
         let blobs_of = |ledger: &MemoryLedger| {
@@ -259,7 +259,7 @@ fn values_in_a_blob_cache_are_in_the_ledger() {
         };
         assert_eq!(blobs_of(&db.memory()), 0);
         for row in 0..100 {
-            assert!(db.get(&key(row)).unwrap().is_some());
+            assert!(db.get(key(row)).unwrap().is_some());
         }
         let ledger = db.memory();
         assert!(blobs_of(&ledger) > 1_000_000, "{ledger}");
@@ -282,11 +282,11 @@ fn open_iterators_are_in_the_ledger_until_they_are_closed() {
         flush(&db);
     };
     assert_eq!(iterators(), 0);
-    let one = db.iter(&ReadOptions::default());
+    let one = db.iter();
     let small = iterators();
     assert!(small > 200, "{small}");
     (0..3).for_each(|_| add_table());
-    let mut many: Vec<_> = (0..50).map(|_| db.iter(&ReadOptions::default())).collect();
+    let mut many: Vec<_> = (0..50).map(|_| db.iter()).collect();
     let all = iterators();
     assert!(
         all - small > 50 * small,
@@ -311,4 +311,70 @@ fn open_iterators_are_in_the_ledger_until_they_are_closed() {
     assert_eq!(iterators(), 0);
     db.close().unwrap();
     std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn open_tables_are_charged_to_the_cache() {
+    let cache = |capacity, strict_capacity_limit| {
+        Cache::lru(CacheOptions {
+            capacity,
+            strict_capacity_limit,
+            num_shard_bits: 0,
+            ..CacheOptions::default()
+        })
+    };
+    let charged = |cache: &Arc<esker::BlockCache>| {
+        let usage = cache.usage_by_role(None);
+        let role = |usage: &&esker::RoleUsage| usage.role == EntryRole::BlockBasedTableReader;
+        *usage.iter().find(role).unwrap()
+    };
+    let roomy = cache(1 << 20, true);
+    let mut options = Options {
+        create_if_missing: true,
+        fs: Arc::new(MemFs::new()),
+        ..Options::default()
+    };
+    options.column_family.disable_auto_compactions = true;
+    options.column_family.table.block_cache = Some(roomy.clone());
+    let usage = CacheUsageOptions::charging(CacheEntryRole::BlockBasedTableReader);
+    options.column_family.table.cache_usage_options = usage;
+    let db = Db::open(&options, "/db").unwrap();
+    for table in 0..3 {
+        for key in 0..2000 {
+            db.put(format!("key{key:05}").as_bytes(), [table; 50]).unwrap();
+        }
+        db.flush().unwrap();
+    }
+    let tables = charged(&roomy);
+    assert_eq!(tables.entries, 3);
+    let memory = db.memory();
+    let held = memory.indexes + memory.filters + memory.tables;
+    assert!(
+        tables.usage as u64 >= held && held > 3000,
+        "{tables:?} {memory:?}"
+    );
+    db.compact_range(None, None).unwrap();
+    db.wait_for_purge().unwrap();
+    testkit::wait_until("obsolete tables are charged no more", || {
+        charged(&roomy).entries == 1
+    });
+    db.close().unwrap();
+    drop(db);
+    testkit::wait_until("closed tables are charged no more", || {
+        charged(&roomy).entries == 0
+    });
+
+    // A strict cache without room refuses the table.
+    options.column_family.table.block_cache = Some(cache(500, true));
+    let opened = Db::open(&options, "/db").and_then(|db| db.get(b"key00001"));
+    let error = opened.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Aborted);
+    assert!(error.to_string().contains("Memory limit reached"), "{error}");
+
+    for role in [CacheEntryRole::FileMetadata, CacheEntryRole::FilterConstruction] {
+        options.column_family.table.cache_usage_options = CacheUsageOptions::charging(role);
+        let error = Db::open(&options, "/db").err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::NotSupported);
+        assert!(error.to_string().contains(role.name()), "{error}");
+    }
 }

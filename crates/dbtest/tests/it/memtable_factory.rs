@@ -7,7 +7,7 @@ use dbtest::by_hand::flush;
 use dbtest::crash::dump;
 use dbtest::settings;
 use esker::option_table::OptionTable;
-use esker::{ColumnFamilyOptions, Db, ErrorKind, MemtableFactory, Options, ReadOptions, WriteOptions};
+use esker::{ColumnFamilyOptions, Db, ErrorKind, MemtableFactory, Options, ReadOptions};
 use tempfile::TempDir;
 use testkit::oracle;
 
@@ -53,9 +53,7 @@ fn a_vector_reads_as_a_skip_list_does() {
             let what = rng.u8(..20);
             for db in &dbs {
                 match what {
-                    0 if key < end => db
-                        .delete_range(&WriteOptions::default(), &db.default_column_family(), &key, &end)
-                        .unwrap(),
+                    0 if key < end => db.delete_range(&key, &end).unwrap(),
                     1..=3 => db.delete(&key).unwrap(),
                     _ => db.put(&key, format!("{round}").as_bytes()).unwrap(),
                 }
@@ -69,7 +67,7 @@ fn a_vector_reads_as_a_skip_list_does() {
             0 => dbs.iter().for_each(flush),
             1 => {
                 // An iterator that lives while rows are appended sees the rows of its creation.
-                let mut iter = dbs[1].iter(&ReadOptions {
+                let mut iter = dbs[1].iter_opt(&ReadOptions {
                     snapshot: Some(snapshot),
                     ..ReadOptions::default()
                 });

@@ -54,7 +54,7 @@ impl Reader<'_> {
     fn check(&self, rng: &mut TestRng) {
         let family = self.db.default_column_family();
         let keys: Vec<Vec<u8>> = (0..10).map(|_| key(rng, false)).collect();
-        let found = self.db.multi_get(&self.options(), &family, &keys);
+        let found = self.db.multi_get_cf_opt(&family, &keys, &self.options());
         for (key, found) in keys.iter().zip(found) {
             let expected = self.rows.get(key);
             assert_eq!(
@@ -63,7 +63,7 @@ impl Reader<'_> {
                 "multi_get {}",
                 key.escape_ascii()
             );
-            let found = self.db.get_opt(&self.options(), &family, key).unwrap();
+            let found = self.db.get_cf_opt(&family, key, &self.options()).unwrap();
             assert_eq!(found.as_ref(), expected, "get {}", key.escape_ascii());
         }
         let whole = self.options();
@@ -72,7 +72,7 @@ impl Reader<'_> {
             ..self.options()
         };
         for (options, extractor) in [(whole, "none"), (within_prefix, self.extractor)] {
-            let mut iter = self.db.iter_cf(&options, &family);
+            let mut iter = self.db.iter_cf_opt(&family, &options);
             for key in &keys {
                 let rows = within(self.rows, extractor, key);
                 let behind = rows.partition_point(|row| row.0 < key);
@@ -160,7 +160,7 @@ fn no_row_is_lost_to_a_memtables_filter() {
                 match rng.u32(..20) {
                     0 => {
                         let end = self::key(&mut rng, false).max(key.clone());
-                        db.delete_range(&write, &family, &key, &end).unwrap();
+                        db.delete_range_cf_opt(&family, &key, &end, &write).unwrap();
                         let range = (Bound::Included(&key), Bound::Excluded(&end));
                         let covered: Vec<_> = match key < end {
                             true => rows.range::<Vec<u8>, _>(range).map(|row| row.0.clone()).collect(),
@@ -173,7 +173,7 @@ fn no_row_is_lost_to_a_memtables_filter() {
                         rows.remove(&key);
                     }
                     4..8 => {
-                        db.merge(&write, &family, &key, &value).unwrap();
+                        db.merge_cf_opt(&family, &key, &value, &write).unwrap();
                         let row = rows.entry(key).or_default();
                         if !row.is_empty() {
                             row.push(b',');
@@ -241,7 +241,8 @@ fn filters_spare_searches_and_no_tombstone() {
         assert_eq!(found.as_deref(), Some(&b"value"[..]));
     }
     assert!(spared() > 95, "{}", spared());
-    db.delete_range(&write, &family, b"old", b"old050").unwrap();
+    db.delete_range_cf_opt(&family, b"old", b"old050", &write)
+        .unwrap();
     for number in 0..100 {
         let found = db.get(format!("old{number:03}").as_bytes()).unwrap();
         assert_eq!(found.is_some(), number >= 50, "{number}");
@@ -284,7 +285,7 @@ fn a_covering_tombstone_ends_the_search_of_older_memtables() {
             allow_write_stall: true,
             ..FlushOptions::default()
         };
-        db.flush(&at_once).unwrap();
+        db.flush_opt(&at_once).unwrap();
     };
     for value in [b"1", b"2", b"3"] {
         db.put(b"covered", value).unwrap();
@@ -293,9 +294,9 @@ fn a_covering_tombstone_ends_the_search_of_older_memtables() {
         switch();
     }
     let before = db.snapshot();
-    db.delete_range(&write, &family, b"a", b"d").unwrap();
-    db.delete_range(&write, &family, b"m", b"n").unwrap();
-    db.merge(&write, &family, b"merged", b"4").unwrap();
+    db.delete_range_cf_opt(&family, b"a", b"d", &write).unwrap();
+    db.delete_range_cf_opt(&family, b"m", b"n", &write).unwrap();
+    db.merge_cf_opt(&family, b"merged", b"4", &write).unwrap();
     let searched = || {
         let statistics = db.statistics();
         statistics.get(Ticker::MemtableFilterMiss) + statistics.get(Ticker::MemtableFilterHit)
@@ -315,7 +316,7 @@ fn a_covering_tombstone_ends_the_search_of_older_memtables() {
         2
     );
     let multi_get = || {
-        let found = db.multi_get(&ReadOptions::default(), &family, &[b"covered"]);
+        let found = db.multi_get_cf(&family, &[b"covered"]);
         assert_eq!(found[0].as_ref().unwrap().as_deref(), None);
     };
     assert_eq!(searches(&multi_get), 1);
@@ -323,7 +324,7 @@ fn a_covering_tombstone_ends_the_search_of_older_memtables() {
         snapshot: Some(before),
         ..ReadOptions::default()
     };
-    let found = db.get_opt(&as_of_before, &family, b"covered").unwrap();
+    let found = db.get_cf_opt(&family, b"covered", &as_of_before).unwrap();
     assert_eq!(found.as_deref(), Some(&b"3"[..]));
     db.continue_background_work().unwrap();
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::merge::{MergeOperator, StringAppend, builtin};
 use dbtest::by_hand::flush;
-use esker::{Db, ErrorKind, Options, ReadOptions, WriteOptions};
+use esker::{Db, ErrorKind, Options, WriteOptions};
 use tempfile::TempDir;
 use testkit::oracle;
 use vfs::MemFs;
@@ -31,33 +31,32 @@ fn write(path: &Path) -> Db {
         let mut family = options.column_family.clone();
         family.merge_operator = builtin(name);
         let family = db.create_column_family(name, &family).unwrap();
-        db.put_opt(&add, &family, b"k", b"5").unwrap();
-        db.merge(&add, &family, b"k", b"2,9").unwrap();
+        db.put_cf_opt(&family, b"k", b"5", &add).unwrap();
+        db.merge_cf_opt(&family, b"k", b"2,9", &add).unwrap();
         // RocksDB's sortlist operator appends the second row of a scan to the first one.
         let second = name != "sortlist";
         if second {
-            db.merge(&add, &family, b"new", b"7").unwrap();
+            db.merge_cf_opt(&family, b"new", b"7", &add).unwrap();
         }
-        db.flush_cf(&esker::FlushOptions::default(), std::slice::from_ref(&family))
-            .unwrap();
-        db.merge(&add, &family, b"k", b"3,4").unwrap();
-        db.merge(&add, &family, b"k", b"1,8").unwrap();
+        db.flush_cf(std::slice::from_ref(&family)).unwrap();
+        db.merge_cf_opt(&family, b"k", b"3,4", &add).unwrap();
+        db.merge_cf_opt(&family, b"k", b"1,8", &add).unwrap();
         if second {
-            db.merge(&add, &family, b"new", b"1").unwrap();
+            db.merge_cf_opt(&family, b"new", b"1", &add).unwrap();
         }
     }
     let mut family = options.column_family.clone();
     family.merge_operator = Some(Arc::new(StringAppend::new(":")));
     let family = db.create_column_family("colon", &family).unwrap();
-    db.merge(&add, &family, b"k", b"a").unwrap();
-    db.merge(&add, &family, b"k", b"b").unwrap();
+    db.merge_cf_opt(&family, b"k", b"a", &add).unwrap();
+    db.merge_cf_opt(&family, b"k", b"b", &add).unwrap();
     flush(&db);
     db
 }
 
 fn scan(db: &Db, family: &str) -> String {
     let family = db.column_family(family).unwrap();
-    let mut iter = db.iter_cf(&ReadOptions::default(), &family);
+    let mut iter = db.iter_cf(&family);
     let mut out = String::new();
     iter.seek_to_first();
     while iter.valid() {
@@ -137,8 +136,8 @@ fn the_delimiter_given_last_is_the_one_written_down() {
         let db = Db::open(&options(given, &fs), "/db").unwrap();
         let family = db.default_column_family();
         db.delete(b"k").unwrap();
-        db.merge(&write, &family, b"k", b"a").unwrap();
-        db.merge(&write, &family, b"k", b"b").unwrap();
+        db.merge_cf_opt(&family, b"k", b"a", &write).unwrap();
+        db.merge_cf_opt(&family, b"k", b"b", &write).unwrap();
         assert_eq!(db.get(b"k").unwrap().unwrap(), joined.as_bytes());
     }
 }
@@ -153,6 +152,6 @@ fn what_is_no_list_of_numbers_fails_the_read() {
     options.column_family.merge_operator = builtin("MergeSortOperator");
     let db = Db::open(&options, "/db").unwrap();
     let family = db.default_column_family();
-    db.merge(&WriteOptions::default(), &family, b"k", b"1,x").unwrap();
+    db.merge_cf(&family, b"k", b"1,x").unwrap();
     assert_eq!(db.get(b"k").unwrap_err().kind(), ErrorKind::MergeFailed);
 }

@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use base::filename;
 use dbtest::crash::dump;
-use esker::{
-    ColumnFamilyOptions, Db, ErrorKind, FlushOptions, Options, ReadOptions, RecoveryMode, WriteOptions,
-};
+use esker::{ColumnFamilyOptions, Db, ErrorKind, Options, RecoveryMode, WriteOptions};
 use vfs::{FileSystem, LogFs, MemFs};
 
 const DIR: &str = "/db";
@@ -158,7 +156,7 @@ fn a_wal_goes_only_when_the_manifest_says_that_it_is_not_needed() {
         }
         for step in 0..rng.usize(1..30) {
             match rng.usize(..10) {
-                0 => db.flush(&FlushOptions::default()).unwrap(),
+                0 => db.flush().unwrap(),
                 1 => drop(
                     db.create_checkpoint(
                         format!("/copy{life}-{step}"),
@@ -171,7 +169,7 @@ fn a_wal_goes_only_when_the_manifest_says_that_it_is_not_needed() {
                 2 => {
                     let family = db.column_family("cold").unwrap();
                     let options = WriteOptions::default();
-                    db.put_opt(&options, &family, b"key", b"value").unwrap();
+                    db.put_cf_opt(&family, b"key", b"value", &options).unwrap();
                 }
                 3 => {
                     let family = db.column_family("cold").unwrap();
@@ -179,7 +177,7 @@ fn a_wal_goes_only_when_the_manifest_says_that_it_is_not_needed() {
                     db.create_column_family("cold", &options.column_family).unwrap();
                 }
                 _ => db
-                    .put(format!("{:06}", rng.usize(..100)).as_bytes(), &[b'v'; 9000])
+                    .put(format!("{:06}", rng.usize(..100)).as_bytes(), [b'v'; 9000])
                     .unwrap(),
             }
         }
@@ -198,6 +196,37 @@ fn a_wal_goes_only_when_the_manifest_says_that_it_is_not_needed() {
         assert!(!left.exists(Path::new("/db/lost")).unwrap(), "life {life}");
         db.close().unwrap();
     }
+}
+
+/// A family without rows never records that it needs no older WAL. The drop of the family that needed one does.
+#[test]
+fn the_wals_of_a_dropped_family_go_when_the_manifest_says_so() {
+    let fs = MemFs::new();
+    let options = Options {
+        wal_recovery_mode: RecoveryMode::PointInTime,
+        ..options(&fs)
+    };
+    let db = Db::open(&options, DIR).unwrap();
+    db.create_column_family("idle", &options.column_family).unwrap();
+    let dropped = db
+        .create_column_family("dropped", &options.column_family)
+        .unwrap();
+    db.put_cf(&dropped, b"key", b"value").unwrap();
+    db.put(b"flushed", b"value").unwrap();
+    db.flush().unwrap();
+    db.put(b"logged", b"value").unwrap();
+    db.drop_column_family(&dropped).unwrap();
+    let left = fs.process_death_clone();
+    let survived = Db::open(
+        &Options {
+            fs: Arc::new(left.clone()),
+            ..options
+        },
+        DIR,
+    )
+    .unwrap();
+    assert_eq!(keys(&survived), "flushedlogged");
+    assert!(!left.exists(Path::new("/db/lost")).unwrap());
 }
 
 /// The directory is synced once, before the first sync of a WAL is acknowledged, and never for a write
@@ -228,7 +257,7 @@ fn the_name_of_a_wal_is_durable_when_its_first_sync_is_acknowledged() {
                 sync,
                 ..WriteOptions::default()
             };
-            db.put_opt(&options, &family, b"key", b"value").unwrap();
+            db.put_cf_opt(&family, b"key", b"value", &options).unwrap();
         };
         for _ in 0..3 {
             write(false);
@@ -238,13 +267,11 @@ fn the_name_of_a_wal_is_durable_when_its_first_sync_is_acknowledged() {
             write(true);
             assert_eq!(synced(&log), 0, "{place}: the second sync");
             // The flush begins the next WAL, whose first sync is checked in turn.
-            db.flush(&FlushOptions::default()).unwrap();
+            db.flush().unwrap();
             synced(&log);
         }
         assert_eq!(
-            db.get_opt(&ReadOptions::default(), &family, b"key")
-                .unwrap()
-                .as_deref(),
+            db.get_cf(&family, b"key").unwrap().as_deref(),
             Some(&b"value"[..])
         );
         db.close().unwrap();

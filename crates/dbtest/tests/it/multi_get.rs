@@ -44,13 +44,10 @@ fn fill(db: &Db, rng: &mut TestRng) {
     for step in 0..3 * KEYS {
         let number = 2 * rng.u64(..KEYS);
         match rng.u64(..100) {
-            0..80 => db.put(
-                &key(number),
-                format!("value {step} {}", "x".repeat(30)).as_bytes(),
-            ),
-            80..88 => db.delete(&key(number)),
-            88..98 => db.merge(&write, &family, &key(number), b"operand"),
-            _ => db.delete_range(&write, &family, &key(number), &key(number + 40)),
+            0..80 => db.put(key(number), format!("value {step} {}", "x".repeat(30)).as_bytes()),
+            80..88 => db.delete(key(number)),
+            88..98 => db.merge_cf_opt(&family, key(number), b"operand", &write),
+            _ => db.delete_range_cf_opt(&family, key(number), key(number + 40), &write),
         }
         .unwrap();
         if step % 500 == 499 && step < 3 * KEYS - 600 {
@@ -92,7 +89,7 @@ fn a_batch_is_as_good_as_its_gets() {
         let family = db.default_column_family();
         let snapshot = db.snapshot();
         for number in 0..KEYS / 10 {
-            db.put(&key(20 * number), b"behind the snapshot").unwrap();
+            db.put(key(20 * number), b"behind the snapshot").unwrap();
         }
         let mut found = 0;
         for _ in 0..300 {
@@ -102,10 +99,10 @@ fn a_batch_is_as_good_as_its_gets() {
                 ..ReadOptions::default()
             };
             let keys = draw(rng);
-            let batch = db.multi_get_pinned(&read, &family, &keys);
+            let batch = db.multi_get_pinned_cf_opt(&family, &keys, &read);
             assert_eq!(batch.len(), keys.len());
             for (key, value) in keys.iter().zip(batch) {
-                let one = db.get_pinned(&read, &family, key).unwrap();
+                let one = db.get_pinned_cf_opt(&family, key, &read).unwrap();
                 found += u64::from(one.is_some());
                 assert_eq!(
                     one.as_deref(),
@@ -133,7 +130,7 @@ fn a_tier_bounds_a_batch_as_it_bounds_a_get() {
         };
         for _ in 0..100 {
             let keys = draw(rng);
-            for (key, value) in keys.iter().zip(db.multi_get(&read, &family, &keys)) {
+            for (key, value) in keys.iter().zip(db.multi_get_cf_opt(&family, &keys, &read)) {
                 match value {
                     Ok(value) => {
                         known += 1;
@@ -165,7 +162,7 @@ fn a_block_that_cannot_be_read_is_an_error_of_its_keys_alone() {
             .on([Op::Read])
             .path_contains(".sst");
         let rule = faults.add(rule.nth(rng.u64(..8)));
-        let batch = db.multi_get(&ReadOptions::default(), &family, &keys);
+        let batch = db.multi_get_cf(&family, &keys);
         let fired = faults.fired(rule);
         faults.remove_rule(rule);
         let errors = batch.iter().filter(|value| value.is_err()).count();

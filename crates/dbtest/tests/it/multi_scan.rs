@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dbtest::by_hand::flush;
-use esker::{CompressionType, Db, ErrorKind, IndexType, MultiScanArgs, Options, ReadOptions, WriteOptions};
+use esker::{CompressionType, Db, ErrorKind, IndexType, MultiScanArgs, Options, ReadOptions};
 use testkit::rng::{self, TestRng};
 use vfs::{Action, FaultFs, FileSystem, LogFs, MemFs, Op, Rule};
 
@@ -32,25 +32,18 @@ fn fill(db: &Db, rng: &mut TestRng) {
     for round in 0..6u64 {
         for _ in 0..KEYS / 4 {
             let number = rng.u64(..KEYS);
-            db.put(&key(number), &[round as u8; 300]).unwrap();
+            db.put(key(number), [round as u8; 300]).unwrap();
         }
         let from = rng.u64(..KEYS);
-        db.delete_range(
-            &WriteOptions::default(),
-            &db.default_column_family(),
-            &key(from),
-            &key(from + 20),
-        )
-        .unwrap();
+        db.delete_range(key(from), key(from + 20)).unwrap();
         flush(db);
         if round == 3 {
             let family = db.default_column_family();
-            db.compact_range(&family, &Default::default(), None, None)
-                .unwrap();
+            db.compact_range_cf(&family, None, None).unwrap();
         }
     }
     for _ in 0..50 {
-        db.put(&key(rng.u64(..KEYS)), b"in memory").unwrap();
+        db.put(key(rng.u64(..KEYS)), b"in memory").unwrap();
     }
 }
 
@@ -72,7 +65,7 @@ fn ranges(rng: &mut TestRng) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
 
 fn separately(db: &Db, ranges: &[(Vec<u8>, Option<Vec<u8>>)]) -> Vec<Rows> {
     let scan = |(start, limit): &(Vec<u8>, Option<Vec<u8>>)| {
-        let mut iter = db.iter(&ReadOptions {
+        let mut iter = db.iter_opt(&ReadOptions {
             iterate_upper_bound: limit.clone(),
             ..ReadOptions::default()
         });
@@ -209,10 +202,10 @@ fn blocks_are_read_together(cached: bool, index_type: IndexType) {
     };
     let db = Db::open(&options, DB).unwrap();
     for number in 0..400 {
-        db.put(&key(number), &[1; 980]).unwrap();
+        db.put(key(number), [1; 980]).unwrap();
     }
     flush(&db);
-    db.get(&key(0)).unwrap();
+    db.get(key(0)).unwrap();
     let reads = |args: MultiScanArgs| {
         fs.take();
         let scan = db.multi_scan(&reading, &db.default_column_family(), args);

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use base::merge::StringAppend;
 use dbtest::by_hand::flush;
 use esker::{
-    CompactRangeOptions, Db, DbIterator, Options, PrefixExtractor, ReadOptions, Snapshot, UserComparator,
-    WriteBatch, WriteBatchWithIndex, WriteOptions,
+    Db, DbIterator, Options, PrefixExtractor, ReadOptions, Snapshot, UserComparator, WriteBatch,
+    WriteBatchWithIndex,
 };
 use testkit::model::{Model, Op, Row};
 use testkit::rng::{self, TestRng};
@@ -178,19 +178,12 @@ fn random_walks_find_the_next_prefix() {
                 let op = operation(&mut rng, &cmp);
                 let mut batch = WriteBatch::new();
                 add(&mut batch, &op);
-                db.write(&WriteOptions::default(), batch).unwrap();
+                db.write(batch).unwrap();
                 model.apply(1, &op);
             }
             match rng.u32(..6) {
                 0 | 1 => flush(&db),
-                2 => db
-                    .compact_range(
-                        &db.default_column_family(),
-                        &CompactRangeOptions::default(),
-                        None,
-                        None,
-                    )
-                    .unwrap(),
+                2 => db.compact_range(None, None).unwrap(),
                 3 => snapshots.push((db.snapshot(), model.last_seqno())),
                 _ => {}
             }
@@ -232,7 +225,7 @@ fn random_walks_find_the_next_prefix() {
             if !written.is_empty() {
                 // The model already has these rows, so the database gets them too.
                 let batch = batch.into_write_batch();
-                db.write(&WriteOptions::default(), batch).unwrap();
+                db.write(batch).unwrap();
                 snapshots.push((db.snapshot(), model.last_seqno()));
             }
         }
@@ -254,7 +247,7 @@ fn it_steps_a_little_and_seeks_far() {
             db.put(key.as_bytes(), b"value").unwrap();
         }
     }
-    let mut iter = db.iter(&ReadOptions::default());
+    let mut iter = db.iter();
     iter.seek_to_first();
     let mut moves = Vec::new();
     while iter.valid() {
@@ -275,13 +268,13 @@ fn it_steps_a_little_and_seeks_far() {
         prefix_same_as_start: true,
         ..ReadOptions::default()
     };
-    let mut iter = db.iter(&read);
+    let mut iter = db.iter_opt(&read);
     iter.seek(b"c");
     iter.next_prefix();
     assert!(!iter.valid());
     iter.status().unwrap();
     // There is no next prefix beyond a bound either.
-    iter = db.iter(&ReadOptions {
+    iter = db.iter_opt(&ReadOptions {
         iterate_upper_bound: Some(b"d".to_vec()),
         ..ReadOptions::default()
     });
@@ -302,7 +295,7 @@ fn without_an_extractor_it_is_next() {
     for key in ["aa", "ab", "b"] {
         db.put(key.as_bytes(), b"").unwrap();
     }
-    let mut iter = db.iter(&ReadOptions::default());
+    let mut iter = db.iter();
     iter.seek_to_first();
     let mut keys = Vec::new();
     while iter.valid() {
@@ -333,11 +326,11 @@ fn timestamps_are_no_part_of_a_prefix() {
                 &timestamp.to_le_bytes(),
                 &[timestamp as u8],
             );
-            db.write(&WriteOptions::default(), batch).unwrap();
+            db.write(batch).unwrap();
         }
     }
     for most in 0..10 {
-        let mut iter = db.iter(&ReadOptions {
+        let mut iter = db.iter_opt(&ReadOptions {
             timestamp: Some(2u64.to_le_bytes().to_vec()),
             ..ReadOptions::default()
         });

@@ -9,10 +9,10 @@ use dbtest::by_hand::{flush, rewrite};
 use dbtest::files;
 use esker::{
     ColumnFamilyOptions, CompactionFilter, CompactionFilterFactory, Db, Decision, FilterContext, Options,
-    ReadOptions, ValueType, WriteOptions,
+    ReadOptions, ValueType,
 };
 use tempfile::TempDir;
-use vfs::{MemFs, UnsyncedPolicy};
+use vfs::{FileSystem, MemFs, UnsyncedPolicy};
 
 const FILES: u32 = 60;
 
@@ -73,7 +73,7 @@ fn read_all(db: &Db) {
     let mut rng = testkit::rng();
     for _ in 0..1000 {
         let (file, row) = (rng.u32(..FILES), rng.u32(..3));
-        assert_eq!(db.get(&key(file, row)).unwrap(), Some(value(file, row)));
+        assert_eq!(db.get(key(file, row)).unwrap(), Some(value(file, row)));
     }
 }
 
@@ -94,7 +94,7 @@ fn tables_and_blob_files_are_closed_when_too_many_are_open() {
     let db = Db::open(&options, dir).unwrap();
     for file in 0..FILES {
         for row in 0..3 {
-            db.put(&key(file, row), &value(file, row)).unwrap();
+            db.put(key(file, row), value(file, row)).unwrap();
         }
         flush(&db);
     }
@@ -133,11 +133,11 @@ fn iterators_share_tables_that_are_more_than_may_be_open() {
     options.column_family.disable_auto_compactions = true;
     let db = Db::open(&options, dir).unwrap();
     for file in 0..FILES {
-        db.put(&key(file, 0), &value(file, 0)).unwrap();
+        db.put(key(file, 0), value(file, 0)).unwrap();
         flush(&db);
     }
     let read = ReadOptions::default();
-    let mut iterators: Vec<_> = (0..20).map(|_| db.iter(&read)).collect();
+    let mut iterators: Vec<_> = (0..20).map(|_| db.iter_opt(&read)).collect();
     for iter in &mut iterators {
         iter.seek_to_first();
         let mut rows = 0;
@@ -177,8 +177,7 @@ fn overwrite(db: &Db, family: &str) {
     let family = db.column_family(family).unwrap();
     for row in 0..5_000u32 {
         let key = (row % 50).to_be_bytes();
-        db.put_opt(&WriteOptions::default(), &family, &key, &[b'v'; 200])
-            .unwrap();
+        db.put_cf(&family, key, [b'v'; 200]).unwrap();
     }
 }
 
@@ -222,6 +221,9 @@ fn no_wal_of_dropped_families_stays_open() {
         drop(family);
         files::come_to_rest(&db).unwrap();
         assert_eq!(mem.open_without_name(), 0, "in round {round}");
+        let names = mem.list(Path::new("/db")).unwrap();
+        let wals: Vec<_> = names.iter().filter(|name| name.ends_with(".log")).collect();
+        assert_eq!(wals.len(), 1, "in round {round}: {wals:?}");
     }
 }
 
@@ -239,12 +241,12 @@ fn a_sync_keeps_its_promise_without_the_wals_that_were_flushed() {
             .create_column_family("other", &ColumnFamilyOptions::default())
             .unwrap();
         if round % 2 == 0 {
-            db.put_opt(&WriteOptions::default(), &other, b"o", b"o").unwrap();
+            db.put_cf(&other, b"o", b"o").unwrap();
             flush(&db);
             db.drop_column_family(&other).unwrap();
         }
         for row in 0..3u8 {
-            db.put(&[row], &[row]).unwrap();
+            db.put([row], [row]).unwrap();
             flush(&db);
         }
         db.put(b"last", b"last").unwrap();
@@ -261,7 +263,7 @@ fn a_sync_keeps_its_promise_without_the_wals_that_were_flushed() {
             options.fs = Arc::new(mem.crash_clone(&mut seed, policy));
             let db = Db::open(&options, "/db").unwrap();
             for row in 0..3u8 {
-                assert_eq!(db.get(&[row]).unwrap(), Some(vec![row]), "{policy:?}");
+                assert_eq!(db.get([row]).unwrap(), Some(vec![row]), "{policy:?}");
             }
             assert_eq!(db.get(b"last").unwrap(), Some(b"last".to_vec()), "{policy:?}");
         }

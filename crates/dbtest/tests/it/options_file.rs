@@ -14,7 +14,7 @@ use vfs::{FileSystem, MemFs};
 const DIR: &str = "/db";
 
 /// A file in RocksDB's form, with one option of each kind, some of them at their defaults.
-const OF_THE_DATABASE: &str = "  use_fsync=true\n  track_and_verify_wals=true\n  best_efforts_recovery=false\n  paranoid_checks=true\n  \
+const OF_THE_DATABASE: &str = "  use_fsync=true\n  verify_manifest_content_on_close=true\n  async_wal_precreate=false\n  paranoid_checks=true\n  \
                                max_manifest_space_amp_pct=100\n  enable_pipelined_write=true\n  an_option_of_tomorrow=7\n";
 const OF_THE_FAMILY: &str =
     "  inplace_update_support=true\n  compaction_filter_factory=Ours\n  force_consistency_checks=true\n";
@@ -22,7 +22,7 @@ const OF_THE_FAMILY: &str =
 /// The options that strict options refuse, as written in the file.
 const REFUSED: [&str; 6] = [
     "use_fsync=true",
-    "track_and_verify_wals=true",
+    "verify_manifest_content_on_close=true",
     "max_manifest_space_amp_pct=100",
     "an_option_of_tomorrow=7",
     "inplace_update_support=true",
@@ -102,7 +102,7 @@ fn what_is_lost_is_told_one_by_one_and_kept() {
         db.close().unwrap();
         let expected = [
             "use_fsync=true",
-            "track_and_verify_wals=true",
+            "verify_manifest_content_on_close=true",
             "max_manifest_space_amp_pct=100",
             "enable_pipelined_write=true",
             "an_option_of_tomorrow=7",
@@ -117,13 +117,11 @@ fn what_is_lost_is_told_one_by_one_and_kept() {
         for line in [
             "OPTIONS [DBOptions] use_fsync=true has no effect (durability): files are synced by fdatasync",
             "OPTIONS [CFOptions \"default\"] inplace_update_support=true has no effect (results)",
-            "\"event\": \"option_lost\", \"section\": \"DBOptions\", \"option\": \"track_and_verify_wals\", \"value\": \"true\", \"loss\": \"durability\"",
+            "\"event\": \"option_lost\", \"section\": \"DBOptions\", \"option\": \"verify_manifest_content_on_close\", \"value\": \"true\", \"loss\": \"durability\"",
         ] {
             assert_eq!(log.matches(line).count(), 1, "{line} in {log}");
         }
-        assert!(
-            !log.contains("paranoid_checks=true has") && !log.contains("best_efforts_recovery=false has")
-        );
+        assert!(!log.contains("paranoid_checks=true has") && !log.contains("async_wal_precreate=false has"));
         let kept = options_file(&fs).1;
         for line in (OF_THE_DATABASE.to_owned() + OF_THE_FAMILY).lines() {
             assert!(kept.contains(&format!("{line}\n")), "{line} in {kept}");

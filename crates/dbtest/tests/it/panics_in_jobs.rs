@@ -10,8 +10,8 @@ use dbtest::events::Events;
 use dbtest::panicking::{Fuse, MESSAGE, Site};
 use esker::{
     ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions, Db, ErrorKind, Event,
-    ImportColumnFamilyOptions, InfoLogLevel, IngestExternalFileOptions, Logger, Options, ReadOptions, Result,
-    SstFileWriter, WriteOptions,
+    ImportColumnFamilyOptions, InfoLogLevel, IngestExternalFileOptions, Logger, Options, Result,
+    SstFileWriter,
 };
 use testkit::watchdog;
 use vfs::{FileSystem, MemFs};
@@ -38,7 +38,7 @@ fn options(fs: &MemFs) -> Options {
 }
 
 fn rows(db: &Db) -> Rows {
-    let mut iter = db.iter(&ReadOptions::default());
+    let mut iter = db.iter();
     iter.seek_to_first();
     let mut rows = Rows::new();
     while iter.valid() {
@@ -72,16 +72,14 @@ impl Tried {
         for file in 0..4 {
             for number in 0..60 {
                 let key = format!("k{:03}", (number * 7 + file) % 80);
-                db.put(key.as_bytes(), &[b'v'; 200]).unwrap();
+                db.put(key.as_bytes(), [b'v'; 200]).unwrap();
             }
             for number in 0..10 {
                 let key = format!("m{}", number % 5);
-                db.merge(&WriteOptions::default(), &family, key.as_bytes(), b"x")
-                    .unwrap();
+                db.merge_cf(&family, key.as_bytes(), b"x").unwrap();
             }
             db.delete(format!("k{file:03}").as_bytes()).unwrap();
-            db.delete_range(&WriteOptions::default(), &family, b"k050", b"k055")
-                .unwrap();
+            db.delete_range_cf(&family, b"k050", b"k055").unwrap();
             if file < 3 {
                 flush(&db);
             }
@@ -126,10 +124,11 @@ impl Tried {
             "{what}: {reason}"
         );
         // No call waits for the ended job.
-        assert!(db.flush(&at_once()).is_err(), "{what}");
+        assert!(db.flush_opt(&at_once()).is_err(), "{what}");
         let family = db.default_column_family();
         assert!(
-            db.compact_range(&family, &everything(), None, None).is_err(),
+            db.compact_range_cf_opt(&family, None, None, &everything())
+                .is_err(),
             "{what}"
         );
         // This call fails only if a compaction is due.
@@ -158,7 +157,7 @@ impl Tried {
                 db.put(b"later", b"").unwrap();
                 db.delete(b"later").unwrap();
                 flush(&db);
-                db.compact_range(&db.default_column_family(), &everything(), None, None)
+                db.compact_range_cf_opt(&db.default_column_family(), None, None, &everything())
                     .unwrap();
                 assert!(rows(&db) == all, "{what}");
                 let live: Vec<u64> = db.live_files().iter().map(|file| file.number).collect();
@@ -188,7 +187,7 @@ impl Tried {
         let db = Db::open(&options(&fs), DIR).unwrap();
         assert!(rows(&db) == all, "{what}");
         db.verify_checksum().unwrap();
-        db.compact_range(&db.default_column_family(), &everything(), None, None)
+        db.compact_range_cf_opt(&db.default_column_family(), None, None, &everything())
             .unwrap();
         assert!(rows(&db) == all, "{what}");
     }
@@ -233,10 +232,35 @@ const IN_JOBS: [Site; 9] = [
 #[test]
 fn a_flush_whose_code_panics_stops_the_database_and_can_be_done_again() {
     for site in IN_JOBS.into_iter().chain([Site::Event]) {
-        let met = sweep("flush", site, |db| db.flush(&at_once()));
+        let met = sweep("flush", site, |db| db.flush_opt(&at_once()));
         let partitions = matches!(site, Site::PartitionerFactory | Site::Partition);
         assert_eq!(met == 0, partitions, "{site:?}");
     }
+}
+
+/// A flush looks for streams in its memtables before it writes tables, and calls the comparator there.
+#[test]
+fn a_flush_that_panics_before_it_writes_is_not_counted_as_running() {
+    let fuse = Fuse::new();
+    let mut options = options(&MemFs::new());
+    options.column_family.disable_auto_compactions = false;
+    fuse.put_into(&mut options.column_family);
+    // Families with a partitioner have no streams.
+    options.column_family.sst_partitioner_factory = None;
+    let db = Db::open(&options, DIR).unwrap();
+    for number in 0..500 {
+        let key = format!("k{:03}", number * 7 % 500);
+        db.put(key.as_bytes(), b"value").unwrap();
+    }
+    fuse.light(Site::Compare, 0);
+    db.flush_opt(&at_once()).unwrap_err();
+    assert_eq!(fuse.panics(), 1);
+    fuse.cut();
+    let family = db.default_column_family();
+    assert_eq!(db.property_int(&family, "rocksdb.num-running-flushes"), Some(0));
+    db.resume().unwrap();
+    flush(&db);
+    assert_eq!(rows(&db).len(), 500);
 }
 
 #[test]
@@ -248,7 +272,7 @@ fn a_manual_compaction_whose_code_panics_stops_the_database_and_can_be_done_agai
                 ..everything()
             };
             let met = sweep("compact_range", site, |db| {
-                db.compact_range(&db.default_column_family(), &options, None, None)
+                db.compact_range_cf_opt(&db.default_column_family(), None, None, &options)
             });
             assert!(met > 0, "{site:?}");
         }
@@ -333,7 +357,7 @@ fn an_ingestion_whose_code_panics_leaves_nothing_reserved() {
 fn a_listener_that_always_panics_stops_the_database_and_nothing_else() {
     let tried = Tried::new();
     tried.fuse.light_for_good(Site::Event);
-    let flushed = tried.db.flush(&at_once());
+    let flushed = tried.db.flush_opt(&at_once());
     assert!(flushed.is_err() || tried.int("rocksdb.background-errors") == Some(1));
     tried.check_stopped(Site::Event, "a listener");
     let events = tried.events.all();
@@ -418,7 +442,7 @@ fn the_thread_that_deletes_outlives_a_panic() {
     tried.fuse.light_on(Site::Event, 0, "esker-delete");
     let family = tried.db.default_column_family();
     // The compaction fails if the database has stopped already.
-    drop(tried.db.compact_range(&family, &everything(), None, None));
+    drop(tried.db.compact_range_cf_opt(&family, None, None, &everything()));
     while tried.int("rocksdb.background-errors") == Some(0) {
         std::thread::yield_now();
     }
@@ -426,7 +450,7 @@ fn the_thread_that_deletes_outlives_a_panic() {
     let before = deleted(&tried.events);
     tried
         .db
-        .compact_range(&family, &everything(), None, None)
+        .compact_range_cf_opt(&family, None, None, &everything())
         .unwrap();
     while deleted(&tried.events) == before {
         std::thread::yield_now();

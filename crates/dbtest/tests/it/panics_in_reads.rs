@@ -7,7 +7,7 @@ use dbtest::by_hand::{everything, flush, rewrite};
 use dbtest::panicking::{Fuse, Site};
 use esker::{
     BlockBasedOptions, Cache, CacheOptions, ColumnFamilyOptions, Db, DbIterator, ErrorKind, Options,
-    ReadOptions, WriteOptions,
+    ReadOptions,
 };
 use vfs::MemFs;
 
@@ -38,13 +38,11 @@ fn open(fuse: &Arc<Fuse>) -> Db {
     for file in 0..4 {
         for number in 0..100 {
             let key = format!("k{:03}", (number * 7 + file) % 120);
-            db.put(key.as_bytes(), &[b'v'; 50]).unwrap();
+            db.put(key.as_bytes(), [b'v'; 50]).unwrap();
             let key = format!("m{:03}", number % 30);
-            db.merge(&WriteOptions::default(), &family, key.as_bytes(), b"x")
-                .unwrap();
+            db.merge_cf(&family, key.as_bytes(), b"x").unwrap();
         }
-        db.delete_range(&WriteOptions::default(), &family, b"k050", b"k055")
-            .unwrap();
+        db.delete_range_cf(&family, b"k050", b"k055").unwrap();
         if file < 3 {
             flush(&db);
         }
@@ -53,7 +51,7 @@ fn open(fuse: &Arc<Fuse>) -> Db {
 }
 
 fn walk(db: &Db, go: impl Fn(&mut DbIterator)) {
-    let mut iter = db.iter(&ReadOptions::default());
+    let mut iter = db.iter();
     go(&mut iter);
     iter.status().unwrap();
 }
@@ -64,14 +62,12 @@ type Read = (&'static str, fn(&Db));
 const READS: &[Read] = &[
     ("get", |db| drop(db.get(b"k060").unwrap())),
     ("get of a merge", |db| drop(db.get(b"m010").unwrap())),
-    ("get_pinned", |db| {
-        drop(db.get_pinned(&ReadOptions::default(), &db.default_column_family(), b"k061"))
-    }),
+    ("get_pinned", |db| drop(db.get_pinned(b"k061"))),
     ("multi_get", |db| {
         let keys: Vec<String> = (0..130).map(|number| format!("k{number:03}")).collect();
         let keys: Vec<&[u8]> = keys.iter().map(|key| key.as_bytes()).collect();
         let family = db.default_column_family();
-        for value in db.multi_get(&ReadOptions::default(), &family, &keys) {
+        for value in db.multi_get_cf(&family, &keys) {
             value.unwrap();
         }
     }),
@@ -107,7 +103,7 @@ const READS: &[Read] = &[
             ..ReadOptions::default()
         };
         drop(
-            db.get_opt(&options, &db.default_column_family(), b"k060")
+            db.get_cf_opt(&db.default_column_family(), b"k060", &options)
                 .unwrap(),
         );
     }),
@@ -173,8 +169,8 @@ fn an_iterator_that_panicked_can_be_sought_again() {
         iter.status().unwrap();
         rows
     };
-    let expected = all(&mut db.iter(&ReadOptions::default()));
-    let mut iter = db.iter(&ReadOptions::default());
+    let expected = all(&mut db.iter());
+    let mut iter = db.iter();
     for site in [Site::Compare, Site::Merge] {
         for calls in (0..400).step_by(3) {
             fuse.light_here(site, calls);
@@ -199,7 +195,7 @@ fn an_iterator_that_panicked_can_be_sought_again() {
         }
     }
     drop(iter);
-    db.compact_range(&db.default_column_family(), &everything(), None, None)
+    db.compact_range_cf_opt(&db.default_column_family(), None, None, &everything())
         .unwrap();
-    assert!(all(&mut db.iter(&ReadOptions::default())) == expected);
+    assert!(all(&mut db.iter()) == expected);
 }

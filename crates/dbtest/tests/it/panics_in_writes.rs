@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use dbtest::panicking::{Fuse, MESSAGE, Site};
 use esker::{
-    ColumnFamilyOptions, Db, ErrorKind, FlushOptions, MemtableFactory, Options, ReadOptions, RecoveryMode,
-    Result, WriteBatch, WriteBatchWithIndex, WriteOptions,
+    ColumnFamilyOptions, Db, ErrorKind, MemtableFactory, Options, RecoveryMode, Result, WriteBatch,
+    WriteBatchWithIndex, WriteOptions,
 };
 use vfs::{FileSystem, MemFs};
 
@@ -40,7 +40,7 @@ fn panicking(fs: &MemFs, fuse: &Arc<Fuse>) -> Options {
 }
 
 fn rows(db: &Db) -> Rows {
-    let mut iter = db.iter(&ReadOptions::default());
+    let mut iter = db.iter();
     iter.seek_to_first();
     let mut rows = Rows::new();
     while iter.valid() {
@@ -101,43 +101,34 @@ type Write = (&'static str, fn(&Db) -> Result<()>);
 const WRITES: &[Write] = &[
     ("put", |db| db.put(b"k20x", b"")),
     ("synced put", |db| {
-        db.put_opt(&synced(), &db.default_column_family(), b"k20x", b"")
+        db.put_cf_opt(&db.default_column_family(), b"k20x", b"", &synced())
     }),
     ("protected put", |db| {
-        db.put_opt(&protected(), &db.default_column_family(), b"k20x", b"")
+        db.put_cf_opt(&db.default_column_family(), b"k20x", b"", &protected())
     }),
     ("unlogged put", |db| {
-        db.put_opt(&unlogged(), &db.default_column_family(), b"k20x", b"")
+        db.put_cf_opt(&db.default_column_family(), b"k20x", b"", &unlogged())
     }),
     ("delete", |db| db.delete(b"k30")),
-    ("single_delete", |db| {
-        db.single_delete(&WriteOptions::default(), &db.default_column_family(), b"k30")
-    }),
-    ("merge", |db| {
-        db.merge(
-            &WriteOptions::default(),
-            &db.default_column_family(),
-            b"k20x",
-            b"",
-        )
-    }),
+    ("single_delete", |db| db.single_delete(b"k30")),
+    ("merge", |db| db.merge(b"k20x", b"")),
     ("delete_range", |db| {
         let family = db.default_column_family();
-        db.delete_range(&WriteOptions::default(), &family, b"k30", b"k305")
+        db.delete_range_cf(&family, b"k30", b"k305")
     }),
-    ("batch", |db| db.write(&WriteOptions::default(), batch())),
-    ("synced batch", |db| db.write(&synced(), batch())),
-    ("protected batch", |db| db.write(&protected(), batch())),
+    ("batch", |db| db.write(batch())),
+    ("synced batch", |db| db.write_opt(batch(), &synced())),
+    ("protected batch", |db| db.write_opt(batch(), &protected())),
     ("batch with a range", |db| {
         let mut batch = batch();
         batch.delete_range_cf(&db.default_column_family(), b"k30", b"k305");
-        db.write(&WriteOptions::default(), batch)
+        db.write(batch)
     }),
     ("indexed batch", |db| {
         let mut batch = WriteBatchWithIndex::new();
         batch.put(b"k20x", b"");
         batch.delete(b"k30");
-        db.write(&WriteOptions::default(), batch.into_write_batch())
+        db.write(batch.into_write_batch())
     }),
 ];
 
@@ -197,7 +188,7 @@ fn panics_once(what: &str, write: fn(&Db) -> Result<()>, site: Site, before: u64
         assert_eq!(refused.kind(), ErrorKind::ReadOnly, "{what}");
         assert!(refused.message().contains(MESSAGE), "{what}: {refused}");
         assert_eq!(db.resume().unwrap_err().kind(), ErrorKind::ReadOnly, "{what}");
-        assert!(db.flush(&FlushOptions::default()).is_err(), "{what}");
+        assert!(db.flush().is_err(), "{what}");
         if site != Site::FileOperation {
             assert_eq!(db.latest_sequence_number(), number, "{what}");
         }
@@ -264,7 +255,7 @@ fn a_memtable_that_sorts_later_keeps_its_rows_when_the_sort_panics() {
         }
     }
     assert!(before > 0);
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     assert_eq!(rows(&db).len(), 200);
 }
 
@@ -306,13 +297,7 @@ fn an_open_survives_a_panic_at_any_step() {
     small.column_family.write_buffer_size = 4 << 10;
     let db = Db::open(&small, DIR).unwrap();
     let acknowledged = fill(&db);
-    db.merge(
-        &WriteOptions::default(),
-        &db.default_column_family(),
-        b"k50",
-        b"a",
-    )
-    .unwrap();
+    db.merge(b"k50", b"a").unwrap();
     let left = fs.process_death_clone();
     drop(db);
     for site in Site::ALL {

@@ -1,11 +1,15 @@
 //! Properties with numbers as values: each has the value that its name promises.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base::env::ManualClock;
 use dbtest::by_hand::{flush, rewrite_family};
-use esker::{ColumnFamily, Db, Event, Options, ReadOptions, SizeApproximationOptions};
+use esker::{
+    ColumnFamily, Db, Event, EventListener, FlushOptions, MemtableStats, Options, SizeApproximationOptions,
+    Ticker,
+};
 use vfs::MemFs;
 
 const DIR: &str = "/db";
@@ -18,6 +22,10 @@ struct Held {
 
 impl Held {
     fn new() -> Held {
+        Held::with(|_| ())
+    }
+
+    fn with(adapt: impl FnOnce(&mut Options)) -> Held {
         let clock = Arc::new(ManualClock::default());
         clock.advance(Duration::from_secs(1_700_000_000));
         let mut options = Options {
@@ -27,6 +35,7 @@ impl Held {
             ..Options::default()
         };
         options.column_family.disable_auto_compactions = true;
+        adapt(&mut options);
         let db = Db::open(&options, DIR).unwrap();
         let family = db.default_column_family();
         Held { db, family, clock }
@@ -40,7 +49,7 @@ impl Held {
     /// Writes the keys `from..to` and flushes them to a table.
     fn table(&self, from: u32, to: u32) {
         for key in from..to {
-            self.db.put(format!("{key:06}").as_bytes(), &[b'v'; 50]).unwrap();
+            self.db.put(format!("{key:06}").as_bytes(), [b'v'; 50]).unwrap();
         }
         flush(&self.db);
     }
@@ -59,7 +68,7 @@ fn sizes_of_tables_tell_which_are_live_held_and_obsolete() {
     let live = held.number("live-sst-files-size");
     assert_eq!(held.number("total-sst-files-size"), live);
     assert_eq!(held.number("num-live-versions"), 1);
-    let mut iter = held.db.iter(&ReadOptions::default());
+    let mut iter = held.db.iter();
     iter.seek_to_first();
     held.compact();
     let now = held.number("live-sst-files-size");
@@ -93,6 +102,87 @@ fn sizes_of_tables_tell_which_are_live_held_and_obsolete() {
     assert_eq!(held.number("is-file-deletions-enabled"), 1);
     held.db.wait_for_purge().unwrap();
     assert_eq!(held.number("obsolete-sst-files-size"), 0);
+}
+
+/// Blocks the notification of one kind of event while the gate is closed.
+struct Gate {
+    blocks: fn(&Event) -> bool,
+    closed: AtomicBool,
+    waiting: AtomicBool,
+}
+
+impl Gate {
+    fn of(blocks: fn(&Event) -> bool) -> Arc<Gate> {
+        Arc::new(Gate {
+            blocks,
+            closed: AtomicBool::new(false),
+            waiting: AtomicBool::new(false),
+        })
+    }
+
+    fn set_closed(&self, closed: bool) {
+        self.waiting.store(false, Ordering::Release);
+        self.closed.store(closed, Ordering::Release);
+    }
+
+    fn await_listener(&self) {
+        testkit::wait_until("a listener is notified", || self.waiting.load(Ordering::Acquire));
+    }
+}
+
+impl EventListener for Gate {
+    fn on_event(&self, event: &Event) {
+        if (self.blocks)(event) {
+            self.waiting.store(true, Ordering::Release);
+            testkit::wait_until("the gate is open", || !self.closed.load(Ordering::Acquire));
+        }
+    }
+}
+
+#[test]
+fn a_slow_listener_of_a_flush_keeps_no_table_alive() {
+    let gate = Gate::of(|event| matches!(event, Event::Flushed { .. }));
+    let held = Held::with(|options| options.listeners.push(gate.clone()));
+    held.table(0, 100);
+    held.db
+        .flush_opt(&FlushOptions {
+            listener_wait: true,
+            ..FlushOptions::default()
+        })
+        .unwrap();
+    gate.set_closed(true);
+    held.table(0, 100);
+    gate.await_listener();
+    held.compact();
+    let sizes = ["total", "live"].map(|name| held.number(&format!("{name}-sst-files-size")));
+    let tables = held.db.live_files().len();
+    gate.set_closed(false);
+    assert_eq!((sizes[0], tables), (sizes[1], 1));
+}
+
+#[test]
+fn a_slow_listener_of_a_compaction_keeps_no_table_alive() {
+    let gate = Gate::of(|event| matches!(event, Event::Compacted { .. }));
+    gate.set_closed(true);
+    let held = Held::with(|options| {
+        options.listeners.push(gate.clone());
+        options.column_family.disable_auto_compactions = false;
+        options.column_family.level0_file_num_compaction_trigger = 2;
+    });
+    held.table(0, 100);
+    held.table(0, 100);
+    gate.await_listener();
+    held.db.wait_for_compact().unwrap();
+    held.db.wait_for_purge().unwrap();
+    let sizes = ["total", "live"].map(|name| held.number(&format!("{name}-sst-files-size")));
+    let tables = held.db.live_files().len();
+    let written = held.db.statistics().get(Ticker::CompactWriteBytes);
+    gate.set_closed(false);
+    assert_eq!((sizes[0], tables), (sizes[1], 1));
+    assert_eq!(
+        written, sizes[1],
+        "the compaction is counted before it counts as ended"
+    );
 }
 
 #[test]
@@ -200,7 +290,7 @@ fn sizes_of_ranges_count_what_is_asked_for() {
             .map(|sizes| sizes[0])
     };
     for number in 0..1000 {
-        db.put(format!("k{number:04}").as_bytes(), &[b'v'; 100]).unwrap();
+        db.put(format!("k{number:04}").as_bytes(), [b'v'; 100]).unwrap();
     }
     // A row of a memtable has a key of 5 bytes with a trailer of 8, and its value.
     assert_eq!(size(true, false, false, b"k0100", b"k0200").unwrap(), 100 * 113);
@@ -208,14 +298,24 @@ fn sizes_of_ranges_count_what_is_asked_for() {
     assert_eq!(size(true, false, false, b"k0200", b"k0100").unwrap(), 0);
     assert_eq!(size(false, true, true, b"a", b"z").unwrap(), 0);
     assert!(size(false, false, false, b"a", b"z").is_err());
+    let entries = |begin: &[u8], end: &[u8]| db.approximate_memtable_stats(&family, begin, end).unwrap();
+    db.delete(b"k0150").unwrap();
+    let (count, size_of_deletion) = (101, 13);
+    let wanted = MemtableStats {
+        count,
+        size: 100 * 113 + size_of_deletion,
+    };
+    assert_eq!(entries(b"k0100", b"k0200"), wanted);
+    assert_eq!(entries(b"k0200", b"k0100"), MemtableStats::default());
     flush(&db);
+    assert_eq!(entries(b"a", b"z"), MemtableStats::default());
     assert_eq!(size(true, false, false, b"a", b"z").unwrap(), 0);
     let tables = size(false, true, false, b"a", b"z").unwrap();
     assert_eq!(db.approximate_sizes(&family, &[(b"a", b"z")]).unwrap(), [tables]);
     assert!(tables > 0);
     assert_eq!(size(false, false, true, b"a", b"z").unwrap(), 0);
     for number in 0..1000 {
-        db.put(format!("l{number:04}").as_bytes(), &[b'v'; 1000]).unwrap();
+        db.put(format!("l{number:04}").as_bytes(), [b'v'; 1000]).unwrap();
     }
     flush(&db);
     let blobs = size(false, false, true, b"a", b"z").unwrap();

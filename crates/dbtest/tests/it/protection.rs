@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use dbtest::by_hand::flush;
 use esker::{
-    ColumnFamily, ColumnFamilyOptions, CompressionType, Db, Error, ErrorKind, FlushOptions, Options,
-    ReadOptions, Result, WriteBatch, WriteOptions,
+    ColumnFamily, ColumnFamilyOptions, CompressionType, Db, Error, ErrorKind, Options, Result, WriteBatch,
+    WriteOptions,
 };
 use testkit::memory::TurnedBit;
 use vfs::{FileSystem, MemFs};
@@ -43,7 +43,7 @@ fn rows() -> Vec<(Vec<u8>, Vec<u8>)> {
 /// All rows read forwards; reading backwards must give the same.
 fn scan(db: &Db, family: &ColumnFamily) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
     let mut found = Vec::new();
-    let mut iter = db.iter_cf(&ReadOptions::default(), family);
+    let mut iter = db.iter_cf(family);
     iter.seek_to_first();
     while iter.valid() {
         found.push((iter.key().to_vec(), iter.value().to_vec()));
@@ -72,7 +72,7 @@ const TRAILER: usize = 8;
 /// The memory range of a row in the memtable: checksums, lengths, key, trailer, value.
 fn place(db: &Db, key: &[u8]) -> std::ops::Range<usize> {
     let family = db.default_column_family();
-    let value = db.get_pinned(&ReadOptions::default(), &family, key).unwrap();
+    let value = db.get_pinned_cf(&family, key).unwrap();
     let value = value.expect("the row is there");
     let start = value.as_ptr().addr();
     start - TRAILER - key.len() - LENGTHS - SUMS..start + value.len()
@@ -148,7 +148,7 @@ fn no_table_is_written_from_a_damaged_row_and_the_wal_still_has_it() {
             return;
         };
         let family = db.default_column_family();
-        let error = db.flush(&FlushOptions::default()).unwrap_err();
+        let error = db.flush().unwrap_err();
         assert!(
             error.to_string().contains("checksum verification failed"),
             "byte {at}: {error}"
@@ -232,7 +232,7 @@ fn a_bit_turned_in_a_cached_block_is_noticed_by_get_and_by_scans() {
         assert_eq!(scan(&db, &family).unwrap(), rows());
         for (i, (key, value)) in rows().iter().enumerate().step_by(9) {
             let place = {
-                let pinned = db.get_pinned(&ReadOptions::default(), &family, key).unwrap();
+                let pinned = db.get_pinned_cf(&family, key).unwrap();
                 let start = pinned.expect("the row is there").as_ptr().addr();
                 // The tested bytes begin with the last digit of the key.
                 start - 9..start + value.len()
@@ -307,7 +307,7 @@ fn a_bit_turned_anywhere_in_a_batch_is_noticed_before_it_is_written() {
                 disable_wal,
                 ..WriteOptions::default()
             };
-            let refused = db.write(&options, damaged).unwrap_err();
+            let refused = db.write_opt(damaged, &options).unwrap_err();
             assert!(refused.is_corruption(), "byte {at} bit {bit}: {refused}");
         }
     }
@@ -317,7 +317,7 @@ fn a_bit_turned_anywhere_in_a_batch_is_noticed_before_it_is_written() {
         length_of_wal(),
     );
     assert_eq!(after, before);
-    db.write(&WriteOptions::default(), good).unwrap();
+    db.write(good).unwrap();
     assert_eq!(
         db.get(b"key").unwrap().as_deref(),
         Some(&b"a value of some length"[..])
@@ -349,14 +349,14 @@ fn batches_are_the_same_with_and_without_checksums_and_join() {
         protection_bytes_per_key: 8,
         ..WriteOptions::default()
     };
-    db.write(&protect, joined).unwrap();
-    db.write(&protect, without).unwrap();
-    db.put_opt(&protect, &family, b"single", b"2").unwrap();
-    db.delete_opt(&protect, &db.default_column_family(), b"row 010")
+    db.write_opt(joined, &protect).unwrap();
+    db.write_opt(without, &protect).unwrap();
+    db.put_cf_opt(&family, b"single", b"2", &protect).unwrap();
+    db.delete_cf_opt(&db.default_column_family(), b"row 010", &protect)
         .unwrap();
-    db.single_delete(&protect, &db.default_column_family(), b"row 011")
+    db.single_delete_cf_opt(&db.default_column_family(), b"row 011", &protect)
         .unwrap();
-    db.delete_range(&protect, &db.default_column_family(), b"row 02", b"row 03")
+    db.delete_range_cf_opt(&db.default_column_family(), b"row 02", b"row 03", &protect)
         .unwrap();
     assert_eq!(db.get(b"again").unwrap().as_deref(), Some(&b"1"[..]));
     assert_eq!(scan(&db, &family).unwrap().len(), 2);
@@ -390,7 +390,7 @@ fn other_widths_are_refused() {
             ..WriteOptions::default()
         };
         let error = db
-            .put_opt(&write, &db.default_column_family(), b"k", b"v")
+            .put_cf_opt(&db.default_column_family(), b"k", b"v", &write)
             .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert_eq!(

@@ -37,15 +37,14 @@ fn open() -> Db {
 
 fn fill(db: &Db) {
     for number in 0..KEYS {
-        db.put(&key(number), b"a value of some bytes").unwrap();
+        db.put(key(number), b"a value of some bytes").unwrap();
     }
 }
 
 fn delete_range(db: &Db, numbers: std::ops::Range<u32>) {
     let family = db.default_column_family();
     let (start, end) = (key(numbers.start), key(numbers.end));
-    db.delete_range(&WriteOptions::default(), &family, &start, &end)
-        .unwrap();
+    db.delete_range_cf(&family, &start, &end).unwrap();
 }
 
 fn tables(db: &Db) -> u64 {
@@ -59,7 +58,7 @@ fn walk(db: &Db, snapshot: Option<&Snapshot>) -> (Vec<Vec<u8>>, u64, u64) {
         snapshot: snapshot.cloned(),
         ..ReadOptions::default()
     };
-    let mut iter = db.iter(&options);
+    let mut iter = db.iter_opt(&options);
     let mut all = |first: fn(&mut DbIterator), step: fn(&mut DbIterator)| {
         perf::set_level(PerfLevel::EnableCount);
         perf::reset();
@@ -192,7 +191,7 @@ fn what_is_newer_is_not_jumped_over() {
         delete_range(&db, DELETED);
         let deleted = db.snapshot();
         for number in [777, 5000, KEYS - 2] {
-            db.put(&key(number), b"again").unwrap();
+            db.put(key(number), b"again").unwrap();
         }
         let again = db.snapshot();
         delete_range(&db, 700..800);
@@ -228,18 +227,18 @@ fn rows_under_wide_deletions_are_those_of_a_model() {
             match rng.u32(..100) {
                 0..80 => {
                     let value = operation.to_le_bytes().to_vec();
-                    db.put(&key(number), &value).unwrap();
+                    db.put(key(number), &value).unwrap();
                     model.insert(key(number), value);
                 }
                 80..86 => {
-                    db.delete(&key(number)).unwrap();
+                    db.delete(key(number)).unwrap();
                     model.remove(&key(number));
                 }
                 86..94 => {
                     let end = (number + rng.u32(..MANY)).min(MANY);
                     let (start, end) = (key(number), key(end));
                     let write = WriteOptions::default();
-                    db.delete_range(&write, &family, &start, &end).unwrap();
+                    db.delete_range_cf_opt(&family, &start, &end, &write).unwrap();
                     model.retain(|key, _| *key < start || *key >= end);
                 }
                 94..97 => snapshots.push((db.snapshot(), model.clone())),
@@ -258,7 +257,7 @@ fn rows_under_wide_deletions_are_those_of_a_model() {
             }
             if rng.one_in(20) {
                 // The iterator changes its direction within deleted spans.
-                let mut iter = db.iter(&ReadOptions::default());
+                let mut iter = db.iter();
                 let target = key(rng.u32(..MANY));
                 iter.seek(&target);
                 let at = model.range(target.clone()..).next();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dbtest::by_hand::{compact, flush, rewrite};
 use dbtest::files;
-use esker::{CompressionType, Db, DbIterator, Options, ReadOptions, WriteBatch, WriteOptions};
+use esker::{CompressionType, Db, DbIterator, Options, ReadOptions, WriteBatch};
 use vfs::MemFs;
 
 const KEYS: usize = 2000;
@@ -30,7 +30,7 @@ fn open(dynamic: bool) -> Db {
     family.max_bytes_for_level_multiplier = 1.0;
     let db = Db::open(&options, "/db").unwrap();
     for at in 0..KEYS {
-        db.put(&key(at), &[7; VALUE]).unwrap();
+        db.put(key(at), [7; VALUE]).unwrap();
     }
     compact(&db);
     let files = db.live_files();
@@ -41,7 +41,7 @@ fn open(dynamic: bool) -> Db {
 fn delete_range(db: &Db, from: usize, to: usize) {
     let mut batch = WriteBatch::new();
     batch.delete_range(&key(from), &key(to));
-    db.write(&WriteOptions::default(), batch).unwrap();
+    db.write(batch).unwrap();
 }
 
 fn bytes(db: &Db) -> u64 {
@@ -74,7 +74,7 @@ fn what_deletes_much_is_compacted_by_itself() {
             bytes(&db),
             db.live_files()
         );
-        assert_eq!(count(&mut db.iter(&ReadOptions::default())), 200);
+        assert_eq!(count(&mut db.iter()), 200);
         files::check(&db).unwrap();
     }
 }
@@ -110,8 +110,8 @@ fn a_snapshot_keeps_what_is_deleted() {
         delete_range(&db, 100, 1900);
         flush(&db);
         db.wait_for_compact().unwrap();
-        assert_eq!(count(&mut db.iter(&read)), KEYS);
-        assert_eq!(count(&mut db.iter(&ReadOptions::default())), 200);
+        assert_eq!(count(&mut db.iter_opt(&read)), KEYS);
+        assert_eq!(count(&mut db.iter()), 200);
         drop(read);
         rewrite(&db);
         assert!(bytes(&db) < (KEYS * VALUE / 4) as u64);

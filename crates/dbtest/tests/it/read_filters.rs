@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dbtest::by_hand::{compact, flush};
 use esker::{
     BlockPropertyCollector, BlockPropertyCollectorFactory, BlockPropertyFilter, CompressionType, Db,
-    DbIterator, EntryType, IndexType, Options, ReadOptions, SeqNo, TableFilter, WriteOptions, io_stats,
+    DbIterator, EntryType, IndexType, Options, ReadOptions, SeqNo, TableFilter, io_stats,
 };
 use testkit::oracle;
 use vfs::{FileSystem, MemFs, PosixFs};
@@ -154,7 +154,7 @@ fn runs_without_what_is_wanted_are_passed_over() {
         for round in 0..3u64 {
             for i in 0..4_000u64 {
                 let (key, time) = (format!("{i:05}.{round}").into_bytes(), i / 400 * 3 + round);
-                db.put(&key, &value(time, 300)).unwrap();
+                db.put(&key, value(time, 300)).unwrap();
                 model.insert(key, time);
             }
             flush(&db);
@@ -165,7 +165,7 @@ fn runs_without_what_is_wanted_are_passed_over() {
         for _ in 0..12 {
             let first = rng.u64(..32);
             let last = first + rng.u64(..2);
-            let mut iter = db.iter(&window(first, last));
+            let mut iter = db.iter_opt(&window(first, last));
             let wanted = |time: u64| (first..=last).contains(&time);
             let found = forwards(&mut iter);
             assert_eq!(found, backwards(&mut iter));
@@ -214,7 +214,7 @@ fn what_is_passed_over_is_not_read() {
     options.column_family.compression = CompressionType::None;
     let db = Db::open(&options, dir.path()).unwrap();
     for i in 0..20_000u64 {
-        db.put(format!("{i:06}").as_bytes(), &value(i / 1000, 400))
+        db.put(format!("{i:06}").as_bytes(), value(i / 1000, 400))
             .unwrap();
     }
     flush(&db);
@@ -222,7 +222,7 @@ fn what_is_passed_over_is_not_read() {
     let read = |read: &ReadOptions| {
         let db = Db::open(&options, dir.path()).unwrap();
         let before = io_stats::current();
-        let found = forwards(&mut db.iter(read)).len();
+        let found = forwards(&mut db.iter_opt(read)).len();
         (found, (io_stats::current() - before).bytes_read)
     };
     let (rows, bytes) = read(&ReadOptions::default());
@@ -237,24 +237,23 @@ fn what_is_passed_over_is_not_read() {
 fn tables_are_passed_over_by_their_properties_and_their_range_deletions_are_not() {
     let db = Db::open(&options(Arc::new(MemFs::new())), DIR).unwrap();
     for key in ["a", "b", "c", "d"] {
-        db.put(key.as_bytes(), &value(1, 8)).unwrap();
+        db.put(key.as_bytes(), value(1, 8)).unwrap();
     }
     flush(&db);
-    db.put(b"e", &value(2, 8)).unwrap();
-    db.delete_range(&WriteOptions::default(), &db.default_column_family(), b"b", b"d")
-        .unwrap();
+    db.put(b"e", value(2, 8)).unwrap();
+    db.delete_range(b"b", b"d").unwrap();
     flush(&db);
     let one_at_most = ReadOptions {
         table_filter: Some(TableFilter::new(|table| table.num_entries > 2)),
         ..ReadOptions::default()
     };
-    let keys: Vec<_> = forwards(&mut db.iter(&one_at_most)).into_keys().collect();
+    let keys: Vec<_> = forwards(&mut db.iter_opt(&one_at_most)).into_keys().collect();
     assert_eq!(keys, [b"a", b"d"]);
-    let keys: Vec<_> = forwards(&mut db.iter(&window(2, 9))).into_keys().collect();
+    let keys: Vec<_> = forwards(&mut db.iter_opt(&window(2, 9))).into_keys().collect();
     assert_eq!(keys, [b"e"]);
     // Rows in memory are always visible.
-    db.put(b"f", &value(1, 8)).unwrap();
-    assert_eq!(forwards(&mut db.iter(&window(2, 9))).len(), 2);
+    db.put(b"f", value(1, 8)).unwrap();
+    assert_eq!(forwards(&mut db.iter_opt(&window(2, 9))).len(), 2);
 }
 
 #[test]
@@ -265,7 +264,7 @@ fn rocksdb_reads_tables_with_them() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open(&options(Arc::new(PosixFs::new())), dir.path()).unwrap();
     for i in 0..1_000u64 {
-        db.put(format!("{i:06}").as_bytes(), &value(i, 400)).unwrap();
+        db.put(format!("{i:06}").as_bytes(), value(i, 400)).unwrap();
     }
     flush(&db);
     let file = dir.path().join(format!("{:06}.sst", db.live_files()[0].number));

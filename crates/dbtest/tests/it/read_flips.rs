@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dbtest::by_hand::everything;
 use dbtest::small::{self, DIR, OTHER, SmallDatabase};
-use esker::{
-    CheckpointOptions, Db, Event, EventListener, FileChecksumGenFactory, FlushOptions, Options, Result,
-};
+use esker::{CheckpointOptions, Db, Event, EventListener, FileChecksumGenFactory, Options, Result};
 use tempfile::TempDir;
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, PosixFs, Rule};
 
@@ -31,10 +29,10 @@ fn work(options: &Options, right: &dyn Fn(&small::Rows)) -> Result<()> {
     right(&small::rows(&db)?);
     let other = db.column_family(OTHER).expect("it is there");
     let default = db.default_column_family();
-    db.flush_cf(&FlushOptions::default(), &[default.clone(), other.clone()])?;
+    db.flush_cf(&[default.clone(), other.clone()])?;
     let whole = everything();
     for family in [&default, &other] {
-        db.compact_range(family, &whole, None, None)?;
+        db.compact_range_cf_opt(family, None, None, &whole)?;
     }
     right(&small::rows(&db)?);
     db.create_checkpoint("/checkpoint", &CheckpointOptions::default())?;

@@ -166,11 +166,11 @@ fn no_old_row_comes_back_after_a_loss_of_power() {
                     sync: synced,
                     ..WriteOptions::default()
                 };
-                db.put_opt(
-                    &write,
+                db.put_cf_opt(
                     &db.default_column_family(),
                     format!("key{key}").as_bytes(),
                     format!("{round}").as_bytes(),
+                    &write,
                 )
                 .unwrap();
                 if rng.u8(..60) > 0 {

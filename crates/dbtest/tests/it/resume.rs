@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use dbtest::by_hand::{flush, flush_and_settle};
 use dbtest::events::NoAutoRecovery;
-use esker::{
-    ColumnFamilyOptions, Db, ErrorKind, FlushOptions, Options, ReadOptions, RecoveryMode, WriteOptions,
-};
+use esker::{ColumnFamilyOptions, Db, ErrorKind, Options, RecoveryMode, WriteOptions};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, PosixFs, Rule, UnsyncedPolicy};
 
 const DIR: &str = "db";
@@ -29,12 +27,12 @@ fn options(fs: &FaultFs) -> Options {
 
 fn put(db: &Db, from: u32, to: u32) {
     for number in from..to {
-        db.put(format!("k{number:05}").as_bytes(), &[b'v'; 100]).unwrap();
+        db.put(format!("k{number:05}").as_bytes(), [b'v'; 100]).unwrap();
     }
 }
 
 fn rows(db: &Db) -> usize {
-    let mut iter = db.iter(&ReadOptions::default());
+    let mut iter = db.iter();
     let mut rows = 0;
     iter.seek_to_first();
     while iter.valid() {
@@ -77,7 +75,7 @@ fn after_a_flush_that_had_no_room() {
         let db = Db::open(&options(&faults), DIR).unwrap();
         put(&db, 0, 100);
         faults.add(no_room(op, ".sst"));
-        let error = db.flush(&FlushOptions::default()).unwrap_err();
+        let error = db.flush().unwrap_err();
         assert!(failed(&db), "{op:?}: {error}");
         assert_eq!(rows(&db), 100, "reads go on");
         assert_eq!(db.put(b"x", b"y").unwrap_err().kind(), ErrorKind::ReadOnly);
@@ -114,7 +112,9 @@ fn after_a_compaction_that_had_no_room() {
         faults.add(no_room(op, ".sst"));
         let family = db.default_column_family();
         let everything = esker::CompactRangeOptions::default();
-        let error = db.compact_range(&family, &everything, None, None).unwrap_err();
+        let error = db
+            .compact_range_cf_opt(&family, None, None, &everything)
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NoSpace, "{op:?}: {error}");
         assert!(!failed(&db), "{op:?}");
         assert_eq!(rows(&db), 100, "reads go on");
@@ -123,7 +123,7 @@ fn after_a_compaction_that_had_no_room() {
         faults.clear_rules();
         db.resume().unwrap();
         db.wait_for_compact().unwrap();
-        db.compact_range(&family, &everything, None, None).unwrap();
+        db.compact_range_cf_opt(&family, None, None, &everything).unwrap();
         assert_eq!(db.live_files().len(), 1);
         assert_eq!(rows(&db), 200);
         assert_eq!(close_and_find_strays(&mem, &db), Vec::<String>::new(), "{op:?}");
@@ -148,7 +148,7 @@ fn after_a_write_the_wal_had_no_room_for() {
         ..WriteOptions::default()
     };
     let family = db.default_column_family();
-    db.put_opt(&synced, &family, b"k00010", b"v").unwrap();
+    db.put_cf_opt(&family, b"k00010", b"v", &synced).unwrap();
     // After a crash the WAL has rows from before and after the failure.
     let mut rng = base::env::Rng::with_seed(testkit::rng::seed());
     let image = mem.crash_clone(&mut rng, UnsyncedPolicy::Lose);
@@ -215,7 +215,7 @@ fn after_a_change_of_the_manifest_that_had_no_room() {
                     (_, "") => rule.path_contains("MANIFEST"),
                     _ => rule.path_ends_with(ending),
                 });
-                let flushed = db.flush(&FlushOptions::default());
+                let flushed = db.flush();
                 // A new MANIFEST is begun after the change is made and the table is installed.
                 assert!(flushed.is_err() || rotates, "{context}");
                 while !failed(&db) {
@@ -274,7 +274,7 @@ fn what_the_manifest_had_no_room_for_did_not_happen() {
     let kept = db
         .create_column_family("kept", &ColumnFamilyOptions::default())
         .unwrap();
-    db.put_opt(&WriteOptions::default(), &kept, b"a", b"1").unwrap();
+    db.put_cf(&kept, b"a", b"1").unwrap();
     put(&db, 0, 10);
     let outside = Path::new("outside.sst");
     let mut writer = esker::SstFileWriter::new(&options);
@@ -300,10 +300,7 @@ fn what_the_manifest_had_no_room_for_did_not_happen() {
             assert!(failed(&db), "{name}");
             db.resume().unwrap();
             assert_eq!(db.column_families().len(), 2, "{name}");
-            assert_eq!(
-                db.get_opt(&ReadOptions::default(), &kept, b"a").unwrap().unwrap(),
-                b"1"
-            );
+            assert_eq!(db.get_cf(&kept, b"a").unwrap().unwrap(), b"1");
             assert_eq!(db.get(b"z").unwrap(), None);
             db.put(b"k00000", name.as_bytes()).unwrap();
             assert_eq!(rows(&db), 10);
@@ -323,14 +320,14 @@ fn each_step_that_has_no_room_is_resumed_from_whenever_there_is_some() {
     type Cause = fn(&Db);
     fn flushes(db: &Db) {
         // The flush may succeed: a MANIFEST is begun after the table is installed.
-        let _ = db.flush(&FlushOptions::default());
+        let _ = db.flush();
     }
     fn writes(db: &Db) {
         db.put(b"lost", b"v").unwrap_err();
     }
     fn compacts(db: &Db) {
         let family = db.default_column_family();
-        db.compact_range(&family, &dbtest::by_hand::everything(), None, None)
+        db.compact_range_cf_opt(&family, None, None, &dbtest::by_hand::everything())
             .unwrap_err();
     }
     fn copies(db: &Db) {
@@ -503,7 +500,7 @@ fn full_disk(seed: u64) {
                 (family - 1).to_string()
             };
             let family = db.column_family(&name).unwrap();
-            let found = db.get_opt(&ReadOptions::default(), &family, &key.to_be_bytes());
+            let found = db.get_cf(&family, key.to_be_bytes());
             assert_eq!(
                 found.unwrap().as_deref(),
                 Some(&value[..]),
@@ -516,18 +513,13 @@ fn full_disk(seed: u64) {
         for _ in 0..rng.u32(50..400) {
             let (family, key) = (rng.usize(..families.len()), rng.u32(..300));
             let value = vec![rng.u8(..); rng.usize(..1500)];
-            let done = db.put_opt(
-                &WriteOptions::default(),
-                &families[family],
-                &key.to_be_bytes(),
-                &value,
-            );
+            let done = db.put_cf(&families[family], key.to_be_bytes(), &value);
             match done {
                 Ok(()) => drop(model.insert((family, key), value)),
                 Err(_) => {
                     let _ = match rng.u32(..6) {
-                        0 => db.flush(&FlushOptions::default()),
-                        1 => db.compact_range(&families[0], &Default::default(), None, None),
+                        0 => db.flush(),
+                        1 => db.compact_range_cf(&families[0], None, None),
                         2 => db.set_options(&families[0], &[("max_write_buffer_number", "3")]),
                         _ => db.resume(),
                     };
@@ -592,7 +584,7 @@ fn after_a_write_that_had_no_room_every_recovery_mode_opens_what_a_process_left(
             db.wait_for_purge().unwrap();
             let rule = Rule::new(Action::FailAfter(ErrorKind::NoSpace)).with_seed(seed);
             faults.add(rule.on([Op::Append]).path_ends_with(".log"));
-            let error = db.put(b"refused", &vec![b'r'; len]).unwrap_err();
+            let error = db.put(b"refused", vec![b'r'; len]).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NoSpace);
             // The files as another process would find them now.
             let left = MemFs::new();

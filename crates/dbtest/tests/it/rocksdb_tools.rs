@@ -1,12 +1,12 @@
 //! RocksDB's tools, without any flag, read the files of a program that sets no options.
 
-use esker::{CompactRangeOptions, Db, FlushOptions, Options, ReadOptions, WriteOptions};
+use esker::{Db, Options, WriteOptions};
 use tempfile::TempDir;
 use testkit::judges;
 
 fn rows(db: &Db, name: &str) -> usize {
     let family = db.column_family(name).unwrap();
-    let mut iter = db.iter_cf(&ReadOptions::default(), &family);
+    let mut iter = db.iter_cf(&family);
     iter.seek_to_first();
     let mut rows = 0;
     while iter.valid() {
@@ -33,16 +33,14 @@ fn they_take_what_is_written_with_default_options() {
         for i in 0..500 {
             let value = format!("value {round} {i}").into_bytes();
             db.put(format!("key{i:04}").as_bytes(), &value).unwrap();
-            db.put_opt(&writes, &two, format!("{:04}", i * 7).as_bytes(), &value)
+            db.put_cf_opt(&two, format!("{:04}", i * 7).as_bytes(), &value, &writes)
                 .unwrap();
         }
         db.delete(format!("key{round:04}").as_bytes()).unwrap();
-        db.delete_range(&writes, &two, b"0100", b"0200").unwrap();
+        db.delete_range_cf_opt(&two, b"0100", b"0200", &writes).unwrap();
         match round {
-            0 => db.flush(&FlushOptions::default()).unwrap(),
-            1 => db
-                .compact_range(&default, &CompactRangeOptions::default(), None, None)
-                .unwrap(),
+            0 => db.flush().unwrap(),
+            1 => db.compact_range_cf(&default, None, None).unwrap(),
             // The other rows stay in the WAL.
             _ => {}
         }

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use esker::{
     BlockBasedOptions, BlockCacheTraceOptions, BlockCacheTraceReader, ColumnFamilyOptions, Db,
-    FileTraceReader, FileTraceWriter, FilterPolicy, FlushOptions, IoTraceReader, Options, QueryTraceReader,
-    ReadOptions, TableReaderCaller, TraceOptions, TracedBlock, TracedQuery,
+    FileTraceReader, FileTraceWriter, FilterPolicy, IoTraceReader, Options, QueryTraceReader,
+    TableReaderCaller, TraceOptions, TracedBlock, TracedQuery,
 };
 use tempfile::TempDir;
 use testkit::oracle;
@@ -68,19 +68,19 @@ fn rocksdbs_analyzers_read_ours() {
     db.start_io_trace(&TraceOptions::default(), writer(&place("io")))
         .unwrap();
     for row in 0..1000 {
-        db.put(&key(row), &[b'v'; 100]).unwrap();
+        db.put(key(row), [b'v'; 100]).unwrap();
     }
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     let blocks = BlockCacheTraceOptions::default();
     db.start_block_cache_trace(&blocks, writer(&place("blocks")))
         .unwrap();
     for row in 0..300 {
-        assert!(db.get(&key(row)).unwrap().is_some());
+        assert!(db.get(key(row)).unwrap().is_some());
     }
-    let mut iter = db.iter(&ReadOptions::default());
+    let mut iter = db.iter();
     iter.seek(&key(500));
     let default = db.default_column_family();
-    drop(db.multi_get(&ReadOptions::default(), &default, &[key(700), key(701)]));
+    drop(db.multi_get_cf(&default, &[key(700), key(701)]));
     db.end_trace().unwrap();
     db.end_io_trace().unwrap();
     db.end_block_cache_trace().unwrap();

@@ -9,8 +9,8 @@ use dbtest::by_hand::{compact, everything, flush, flush_and_settle, rewrite};
 use dbtest::events::Events;
 use esker::{
     CompactionFilter, CompactionFilterFactory, Db, Decision, Error, ErrorKind, Event, FilterContext,
-    FlushOptions, IngestExternalFileOptions, MergeOperator, Options, ReadOptions, RowLimit,
-    RowTooLargeOutcome, SstFileWriter, ValueType, WriteBatch, WriteBatchWithIndex, WriteOptions,
+    IngestExternalFileOptions, MergeOperator, Options, ReadOptions, RowLimit, RowTooLargeOutcome,
+    SstFileWriter, ValueType, WriteBatch, WriteBatchWithIndex, WriteOptions,
 };
 use testkit::rng::{self, TestRng};
 use vfs::{FaultFs, FileSystem, MemFs, UnsyncedPolicy};
@@ -51,7 +51,7 @@ type Sizes = BTreeMap<Vec<u8>, usize>;
 
 fn rows(db: &Db) -> Sizes {
     let mut rows = BTreeMap::new();
-    let mut iter = db.iter(&ReadOptions::default());
+    let mut iter = db.iter();
     iter.seek_to_first();
     while iter.valid() {
         rows.insert(iter.key().to_vec(), iter.value().len());
@@ -79,23 +79,23 @@ fn the_longest_row_is_taken_and_one_byte_more_is_not() {
     let family = &db.default_column_family();
     let write = &WriteOptions::default();
     let (key, value) = ([b'k'; LOW_KEY], [b'v'; LOW]);
-    db.put(&key, &value).unwrap();
-    db.delete_range(write, family, &[b'a'; LOW_KEY], &[b'b'; LOW_KEY])
+    db.put(key, value).unwrap();
+    db.delete_range_cf_opt(family, [b'a'; LOW_KEY], [b'b'; LOW_KEY], write)
         .unwrap();
     let mut batch = WriteBatch::new();
     batch.put(&[b'l'; LOW_KEY], &value);
     batch.delete(&[b'm'; LOW_KEY]);
-    db.write(write, batch).unwrap();
+    db.write_opt(batch, write).unwrap();
     let sequence = db.latest_sequence_number();
-    refused("value", db.put(b"k", &[0; LOW + 1]), "value");
-    refused("key", db.put(&[0; LOW_KEY + 1], b"v"), "key");
+    refused("value", db.put(b"k", [0; LOW + 1]), "value");
+    refused("key", db.put([0; LOW_KEY + 1], b"v"), "key");
     let mut batch = WriteBatch::new();
     batch.put(b"with it", b"nor this");
     batch.merge(b"k", &[0; LOW + 1]);
-    refused("batch", db.write(write, batch), "value");
+    refused("batch", db.write_opt(batch, write), "value");
     let mut batch = WriteBatch::new();
     batch.delete_range(b"a", &[b'b'; LOW_KEY + 1]);
-    refused("batch", db.write(write, batch.clone()), "key");
+    refused("batch", db.write_opt(batch.clone(), write), "key");
     let indexed = WriteBatchWithIndex::from(batch);
     let read = indexed.iter_with_base(&db, &ReadOptions::default(), family);
     refused("indexed", read.map(drop), "key");
@@ -157,7 +157,7 @@ fn files_with_a_row_beyond_the_limit_are_not_taken() {
 
     let source = Db::open(&wide, "/source").unwrap();
     source.put(b"a", b"1").unwrap();
-    source.put(b"b", &[0; LOW + 1]).unwrap();
+    source.put(b"b", [0; LOW + 1]).unwrap();
     let exported = source
         .export_column_family(&source.default_column_family(), "/export")
         .unwrap();
@@ -204,20 +204,20 @@ fn what_merges_to_more_than_the_limit_is_an_error_of_its_row_alone() {
         assert_eq!(error.kind(), ErrorKind::MergeFailed, "{error}");
         assert!(error.to_string().contains("value is too large"), "{error}");
         let read = ReadOptions::default();
-        let many = db.multi_get(&read, &db.default_column_family(), &[b"fits", key]);
+        let many = db.multi_get_cf_opt(&db.default_column_family(), &[b"fits", key], &read);
         assert_eq!(many[0].as_ref().unwrap().as_ref().map(Vec::len), Some(LOW));
         assert_eq!(many[1].as_ref().unwrap_err().kind(), ErrorKind::MergeFailed);
-        let mut iter = db.iter(&read);
+        let mut iter = db.iter_opt(&read);
         iter.seek(key);
         assert!(!iter.valid());
         assert_eq!(iter.status().unwrap_err().kind(), ErrorKind::MergeFailed);
     };
-    db.put(b"over", &[b'o'; LOW / 2]).unwrap();
+    db.put(b"over", [b'o'; LOW / 2]).unwrap();
     for (key, len) in [(b"fits", LOW / 2), (b"over", LOW / 2), (b"none", LOW / 2 + 1)] {
         // The operands are in memtables and tables, with and without a base value, and with operands in one
         // table already.
         for _ in 0..2 {
-            db.merge(write, family, key, &vec![b'm'; len]).unwrap();
+            db.merge_cf_opt(family, key, vec![b'm'; len], write).unwrap();
             flush(&db);
         }
     }
@@ -295,8 +295,7 @@ fn a_filter_that_makes_a_row_too_large_is_overruled() {
     let family = &db.default_column_family();
     db.put(b"a", b"long").unwrap();
     db.put(b"b", b"brief").unwrap();
-    db.merge(&WriteOptions::default(), family, b"c", b"lasts")
-        .unwrap();
+    db.merge_cf(family, b"c", b"lasts").unwrap();
     // The filter runs in flushes too, which must not write the long values.
     flush(&db);
     rewrite(&db);
@@ -359,7 +358,7 @@ fn a_compaction_that_meets_a_larger_row_leaves_its_file_alone() {
         };
         // Compactions come to an end, and writes neither wait nor fail.
         for round in 0..20u8 {
-            let put = |key: &[u8], value: &[u8]| db.put_opt(&at_once, family, key, value).unwrap();
+            let put = |key: &[u8], value: &[u8]| db.put_cf_opt(family, key, value, &at_once).unwrap();
             for key in 0..10u8 {
                 put(&[b'a' + 2 * key, round], &[round; 20]);
             }
@@ -381,7 +380,9 @@ fn a_compaction_that_meets_a_larger_row_leaves_its_file_alone() {
         let count = rows(&db).len();
         assert_eq!(count, 3 + 2 + 200, "{style}");
         // A manual compaction returns the error, and the database continues.
-        let error = db.compact_range(family, &everything(), None, None).unwrap_err();
+        let error = db
+            .compact_range_cf_opt(family, None, None, &everything())
+            .unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
         for part in [
             "row 'm large'",
@@ -418,8 +419,7 @@ fn a_larger_range_deletion_leaves_its_file_alone() {
         .unwrap();
     assert_eq!(db.live_files()[0].level, 6);
     let end = [b'c'; LOW_KEY + 1];
-    db.delete_range(&WriteOptions::default(), family, b"a", &end)
-        .unwrap();
+    db.delete_range_cf(family, b"a", end).unwrap();
     flush(&db);
     db.close().unwrap();
     let db = Db::open(&lowered(&wide), DIR).unwrap();
@@ -456,7 +456,7 @@ fn a_larger_range_deletion_leaves_its_file_alone() {
 fn log(options: &Options, batches: &[WriteBatch]) {
     let db = Db::open(options, DIR).unwrap();
     for batch in batches {
-        db.write(&WriteOptions::default(), batch.clone()).unwrap();
+        db.write(batch.clone()).unwrap();
     }
     db.sync_wal().unwrap();
     db.close().unwrap();
@@ -641,13 +641,13 @@ fn flushes_of_rows_at_the_limit_keep_a_database_writable() {
         let mut key = number.to_be_bytes().to_vec();
         key.resize(*rng.pick(&[4, LOW_KEY - 1, LOW_KEY, LOW_KEY + 1]), b'k');
         let len = *rng.pick(&[0, LOW - 1, LOW, LOW + 1]);
-        let put = db.put(&key, &vec![b'v'; len]);
+        let put = db.put(&key, vec![b'v'; len]);
         assert_eq!(put.is_ok(), key.len() <= LOW_KEY && len <= LOW);
         if put.is_ok() {
             model.insert(key, len);
         }
         if number % 500 == 499 {
-            db.flush(&FlushOptions::default()).unwrap();
+            db.flush().unwrap();
         }
     }
     compact(&db);

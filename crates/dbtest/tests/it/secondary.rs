@@ -13,8 +13,8 @@ use base::SeqNo;
 use dbtest::by_hand::flush;
 use dbtest::settings;
 use esker::{
-    ColumnFamily, ColumnFamilyOptions, CompactRangeOptions, Db, DbIterator, ErrorKind, FlushOptions, Options,
-    ReadOptions, Snapshot, WriteBatch, WriteOptions,
+    ColumnFamily, ColumnFamilyOptions, Db, DbIterator, ErrorKind, Options, ReadOptions, Snapshot, WriteBatch,
+    WriteOptions,
 };
 use tempfile::TempDir;
 use testkit::TestRng;
@@ -120,17 +120,13 @@ impl Follow {
         self.advances += u64::from(at > 0);
         self.shown += at;
         for family in &families {
-            self.check_rows(
-                &state,
-                family,
-                rows(secondary.iter_cf(&ReadOptions::default(), family))?,
-            )?;
+            self.check_rows(&state, family, rows(secondary.iter_cf(family))?)?;
             let expected = self
                 .model
                 .rows(family.id(), state.0)
                 .map_err(|error| error.to_string())?;
             if let Some((key, value)) = expected.first() {
-                let got = secondary.get_opt(&ReadOptions::default(), family, key);
+                let got = secondary.get_cf(family, key);
                 if got.as_ref().ok().and_then(Option::as_ref) != Some(value) {
                     return Err(format!("Get of {} at {state:?}: {got:?}", key.escape_ascii()));
                 }
@@ -161,7 +157,7 @@ impl Follow {
             let snapshot = self.rng.bool().then(|| secondary.snapshot());
             let families = secondary.column_families();
             let iterators = families.iter().map(|family| {
-                let iter = secondary.iter_cf(&ReadOptions::default(), family);
+                let iter = secondary.iter_cf(family);
                 (family.id(), iter)
             });
             self.held.push(Held {
@@ -182,7 +178,7 @@ impl Follow {
                     snapshot: Some(snapshot.clone()),
                     ..ReadOptions::default()
                 };
-                let got = rows(secondary.iter_cf(&options, family))?;
+                let got = rows(secondary.iter_cf_opt(family, &options))?;
                 if !held.state.1.contains(&family.id()) {
                     if !got.is_empty() {
                         return Err("rows of a family that a snapshot does not know".to_owned());
@@ -439,7 +435,7 @@ impl Run {
             sync: self.rng.one_in(10),
             ..WriteOptions::default()
         };
-        self.db().write(&options, batch).unwrap();
+        self.db().write_opt(batch, &options).unwrap();
     }
 
     /// Records the families of the next state.
@@ -518,13 +514,11 @@ impl Run {
                 } else {
                     vec![self.families[self.rng.usize(..self.families.len())].clone()]
                 };
-                self.db().flush_cf(&FlushOptions::default(), &families).unwrap();
+                self.db().flush_cf(&families).unwrap();
             }
             83..86 => {
                 let family = self.families[self.rng.usize(..self.families.len())].clone();
-                self.db()
-                    .compact_range(&family, &CompactRangeOptions::default(), None, None)
-                    .unwrap();
+                self.db().compact_range_cf(&family, None, None).unwrap();
             }
             86..88 => self.db().wait_for_compact().unwrap(),
             88..91 if self.families.len() < 4 => {
@@ -727,7 +721,7 @@ fn write_pairs(db: &Db, other: &ColumnFamily, stop: &AtomicBool, written: &Atomi
             batch.put_cf(&default, &[key], &value);
             batch.put_cf(other, &[key], &value);
         }
-        db.write(&WriteOptions::default(), batch).unwrap();
+        db.write(batch).unwrap();
         written.store(round, Ordering::Release);
     }
 }
@@ -766,7 +760,7 @@ fn on_a_disk_no_batch_is_seen_in_part_and_none_is_missed() {
             let mut rounds = BTreeSet::new();
             for family in secondary.column_families() {
                 for key in 0..8u8 {
-                    let value = secondary.get_opt(&snapshot, &family, &[key]).unwrap();
+                    let value = secondary.get_cf_opt(&family, [key], &snapshot).unwrap();
                     rounds.insert(value.map_or(0, |value| round_of(&value)));
                 }
             }
@@ -872,7 +866,7 @@ fn rows_without_wal_are_seen_when_they_are_flushed() {
         ..WriteOptions::default()
     };
     let family = db.default_column_family();
-    db.put_opt(&unlogged, &family, b"quiet", b"1").unwrap();
+    db.put_cf_opt(&family, b"quiet", b"1", &unlogged).unwrap();
     db.put(b"loud", b"2").unwrap();
     secondary.try_catch_up_with_primary().unwrap();
     assert_eq!(secondary.get(b"quiet").unwrap(), None);
@@ -930,7 +924,7 @@ fn a_secondary_refuses_what_would_write() {
         ..Options::default()
     };
     let missing = Db::open_as_secondary(&options, PRIMARY, SECONDARY).unwrap_err();
-    assert_eq!(missing.kind(), ErrorKind::InvalidArgument);
+    assert_eq!(missing.kind(), ErrorKind::NoDatabase);
     assert!(!mem.exists(Path::new(PRIMARY)).unwrap());
     let db = Db::open(&options, PRIMARY).unwrap();
     assert!(Db::open_as_secondary(&options, PRIMARY, PRIMARY).is_err());
@@ -938,8 +932,8 @@ fn a_secondary_refuses_what_would_write() {
     let family = secondary.default_column_family();
     let refused = [
         secondary.put(b"key", b"value"),
-        secondary.flush(&FlushOptions::default()),
-        secondary.compact_range(&family, &CompactRangeOptions::default(), None, None),
+        secondary.flush(),
+        secondary.compact_range_cf(&family, None, None),
         secondary
             .create_column_family("new", &options.column_family)
             .map(drop),
@@ -1002,7 +996,7 @@ fn an_open_for_reading_is_a_prefix_while_the_primary_writes() {
             let mut rounds = BTreeSet::new();
             for family in reader.column_families() {
                 for key in 0..8u8 {
-                    let value = reader.get_opt(&ReadOptions::default(), &family, &[key]).unwrap();
+                    let value = reader.get_cf(&family, [key]).unwrap();
                     rounds.insert(value.map_or(0, |value| round_of(&value)));
                 }
             }
@@ -1075,7 +1069,7 @@ fn rocksdb_is_followed_while_it_writes() {
         }
         let mut rounds = BTreeSet::new();
         for key in 0..8u8 {
-            rounds.insert(round_of(&secondary.get(&[key]).unwrap().unwrap()));
+            rounds.insert(round_of(&secondary.get([key]).unwrap().unwrap()));
         }
         assert_eq!(rounds.len(), 1, "one batch is seen in part: {rounds:?}");
         let round = rounds.pop_first().unwrap();
@@ -1095,7 +1089,7 @@ fn rocksdb_is_followed_while_it_writes() {
     }
     assert!(writer.wait().unwrap().success());
     secondary.try_catch_up_with_primary().unwrap();
-    assert_eq!(round_of(&secondary.get(&[0]).unwrap().unwrap()), ROUNDS);
+    assert_eq!(round_of(&secondary.get([0]).unwrap().unwrap()), ROUNDS);
     assert!(advances > 1, "{advances}");
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use dbtest::by_hand::flush;
 use esker::{
     AdmissionPolicy, BlockBasedOptions, BlockCache, Cache, CacheOptions, CacheType, ColumnFamilyOptions,
-    CompactRangeOptions, CompressedSecondaryCacheOptions, Db, FilterPolicy, IndexType, Options, ReadOptions,
-    ReadTier, Ticker, TieredCacheOptions,
+    CompressedSecondaryCacheOptions, Db, FilterPolicy, IndexType, Options, ReadOptions, ReadTier, Ticker,
+    TieredCacheOptions,
 };
 use vfs::MemFs;
 
@@ -59,7 +59,7 @@ fn open(cache: &Arc<BlockCache>, protection: u32) -> Db {
 fn fill(db: &Db, round: u32) {
     for table in 0..TABLES {
         for row in (table..ROWS).step_by(TABLES as usize) {
-            db.put(&key(row), &value(row, round)).unwrap();
+            db.put(key(row), value(row, round)).unwrap();
         }
         flush(db);
     }
@@ -67,17 +67,17 @@ fn fill(db: &Db, round: u32) {
 
 fn read_all(db: &Db, round: u32) {
     for row in 0..ROWS {
-        assert_eq!(db.get(&key(row)).unwrap(), Some(value(row, round)), "row {row}");
+        assert_eq!(db.get(key(row)).unwrap(), Some(value(row, round)), "row {row}");
     }
     let keys: Vec<Vec<u8>> = (0..ROWS).step_by(9).map(key).collect();
     let keys: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
     let family = db.default_column_family();
     let read = ReadOptions::default();
-    let found = db.multi_get(&read, &family, &keys);
+    let found = db.multi_get_cf_opt(&family, &keys, &read);
     for (found, row) in found.into_iter().zip((0..ROWS).step_by(9)) {
         assert_eq!(found.unwrap().as_deref(), Some(&value(row, round)[..]));
     }
-    let mut iter = db.iter(&read);
+    let mut iter = db.iter_opt(&read);
     iter.seek_to_first();
     for row in 0..ROWS {
         assert_eq!(
@@ -144,8 +144,7 @@ fn rows_read_the_same_and_what_comes_back_is_counted() {
         );
         // After all files were rewritten, no block of the old ones is used.
         let family = db.default_column_family();
-        db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-            .unwrap();
+        db.compact_range_cf(&family, None, None).unwrap();
         (0..3).for_each(|_| read_all(&db, 1));
         db.close().unwrap();
     }
@@ -169,7 +168,7 @@ fn reads_of_what_is_in_memory_find_what_is_below() {
     };
     let found = |db: &Db| {
         let rows = (0..ROWS).filter(|row| {
-            let found = db.get_opt(&in_memory, &family, &key(*row));
+            let found = db.get_cf_opt(&family, key(*row), &in_memory);
             matches!(found, Ok(Some(found)) if found == value(*row, 0))
         });
         rows.count()

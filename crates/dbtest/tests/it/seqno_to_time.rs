@@ -85,7 +85,7 @@ fn tables_know_when_their_rows_were_written() {
     rewrite(&db);
     let file = &db.live_files()[0];
     assert_eq!((file.smallest_seqno, file.largest_seqno), (0, 41));
-    // Without the option, the sequence numbers are not kept either.
+    // Without preserve_internal_time_seconds, the sequence numbers are not kept either.
     db.close().unwrap();
     drop(db);
     let mut options = options;
@@ -108,7 +108,7 @@ fn tables_of_streams_know_it_too() {
     let db = Db::open(&options, DIR).unwrap();
     clock.advance(Duration::from_secs(300));
     for i in 0..200 {
-        db.put(format!("{i:04}").as_bytes(), &[b'v'; 100]).unwrap();
+        db.put(format!("{i:04}").as_bytes(), [b'v'; 100]).unwrap();
     }
     flush(&db);
     let file = &db.live_files()[0];

@@ -8,9 +8,9 @@ use std::time::Duration;
 use base::sync::Mutex;
 use dbtest::by_hand::{at_once, flush};
 use esker::{
-    ColumnFamilyOptions, CompactRangeOptions, CompressionType, Db, Event, EventListener, FlushOptions,
-    IoPriority, Options, RateLimiter, RateLimiterMode, RateLimiterOptions, ReadOptions, StallCause,
-    StallCondition, Statistics, SystemClock, WriteBufferManager, WriteOptions,
+    ColumnFamilyOptions, CompressionType, Db, Event, EventListener, FlushOptions, IoPriority, Options,
+    RateLimiter, RateLimiterMode, RateLimiterOptions, ReadOptions, StallCause, StallCondition, Statistics,
+    SystemClock, WriteBufferManager, WriteOptions,
 };
 use testkit::{Task, receive};
 use vfs::MemFs;
@@ -116,18 +116,18 @@ fn writers_are_delayed_while_l0_is_large_and_told_why() {
     assert!((1..=1 << 20).contains(&rate), "{rate}");
 
     // The debt is ten kilobytes at a megabyte a second: the next writer waits for nine milliseconds of it.
-    db.put(b"b", &[1; 10 << 10]).unwrap();
+    db.put(b"b", [1; 10 << 10]).unwrap();
     let hurried = WriteOptions {
         no_slowdown: true,
         ..WriteOptions::default()
     };
-    let error = db.put_opt(&hurried, &family, b"c", b"1").unwrap_err();
+    let error = db.put_cf_opt(&family, b"c", b"1", &hurried).unwrap_err();
     assert_eq!(error.kind(), esker::ErrorKind::Incomplete);
     assert!(
         error.to_string().contains("delayed (l0-file-count-limit)"),
         "{error}"
     );
-    db.put(b"c", &[1; 10 << 10]).unwrap();
+    db.put(b"c", [1; 10 << 10]).unwrap();
     db.put(b"c", b"1").unwrap();
     let waited = db.statistics().stall(delayed);
     assert!(waited.count >= 1 && waited.micros > 0, "{waited:?}");
@@ -166,7 +166,7 @@ fn writers_are_delayed_while_l0_is_large_and_told_why() {
         event => panic!("{event}"),
     }
     assert_eq!(number("rocksdb.actual-delayed-write-rate"), 0);
-    db.put_opt(&hurried, &family, b"c", b"1").unwrap();
+    db.put_cf_opt(&family, b"c", b"1", &hurried).unwrap();
     db.close().unwrap();
 }
 
@@ -184,7 +184,7 @@ fn writers_are_delayed_before_the_last_memtable_is_full() {
     let db = Db::open(&options, "/db").unwrap();
     // Each of the first three writes fills a memtable, which the next write switches.
     for _ in 0..4 {
-        db.put(b"k", &[1; 80 << 10]).unwrap();
+        db.put(b"k", [1; 80 << 10]).unwrap();
         if db.property_int(&db.default_column_family(), "rocksdb.num-immutable-mem-table") == Some(3) {
             break;
         }
@@ -245,7 +245,7 @@ fn jobs_ask_the_rate_limiter() {
         let mut flushed = 0;
         for value in [1, 2] {
             for key in 0..1000u32 {
-                db.put(&key.to_be_bytes(), &[value; 100]).unwrap();
+                db.put(key.to_be_bytes(), [value; 100]).unwrap();
             }
             flush(&db);
             flushed = db.live_files().iter().map(|file| file.size).sum();
@@ -256,8 +256,7 @@ fn jobs_ask_the_rate_limiter() {
             (flushed, 0)
         );
         let family = db.default_column_family();
-        db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-            .unwrap();
+        db.compact_range_cf(&family, None, None).unwrap();
         let written = db.statistics().get(esker::Ticker::CompactWriteBytes);
         assert!(written > 0);
         match mode {
@@ -295,7 +294,7 @@ fn a_compaction_that_waits_for_the_rate_limiter_ends_with_the_database() {
         for key in 0..4000u32 {
             // The keys are in no order: sorted keys would not need to go to L0.
             let key = key.wrapping_mul(0x9e37_79b1);
-            db.put(&key.to_be_bytes(), &[round; 100]).unwrap();
+            db.put(key.to_be_bytes(), [round; 100]).unwrap();
         }
         flush(&db);
     }
@@ -332,7 +331,7 @@ fn databases_share_the_memory_of_their_memtables() {
     let idle = Db::open(&managed(&manager), "/idle").unwrap();
     let busy = Db::open(&managed(&manager), "/busy").unwrap();
     for key in 0..300u32 {
-        idle.put(&key.to_be_bytes(), &[1; 1000]).unwrap();
+        idle.put(key.to_be_bytes(), [1; 1000]).unwrap();
     }
     assert!(idle.live_files().is_empty());
     let alone = manager.memory_usage();
@@ -341,7 +340,7 @@ fn databases_share_the_memory_of_their_memtables() {
     assert!(cache.usage() as u64 >= alone);
     let mut most = 0;
     for key in 0..3000u32 {
-        busy.put(&key.wrapping_mul(0x9e37_79b1).to_be_bytes(), &[2; 1000])
+        busy.put(key.wrapping_mul(0x9e37_79b1).to_be_bytes(), [2; 1000])
             .unwrap();
         most = most.max(manager.memory_usage());
     }
@@ -377,7 +376,7 @@ fn writers_wait_for_memory_that_is_being_flushed() {
     };
     let refused = (0..1000u32)
         .find_map(|key| {
-            db.put_opt(&hurried, &family, &key.to_be_bytes(), &[1; 1000])
+            db.put_cf_opt(&family, key.to_be_bytes(), [1; 1000], &hurried)
                 .err()
         })
         .unwrap();
@@ -455,8 +454,8 @@ fn memtables_that_wait_for_company_are_flushed_when_writers_wait_for_memory() {
     );
     // One memtable of each database is immutable, and no other may be: writers of both wait.
     for key in 0..2000u32 {
-        one.put(&key.to_be_bytes(), &[1; 1000]).unwrap();
-        two.put(&key.to_be_bytes(), &[2; 1000]).unwrap();
+        one.put(key.to_be_bytes(), [1; 1000]).unwrap();
+        two.put(key.to_be_bytes(), [2; 1000]).unwrap();
     }
     assert!(!one.live_files().is_empty() && !two.live_files().is_empty());
     one.close().unwrap();
@@ -486,14 +485,14 @@ fn writes_of_low_priority_are_slow_while_compactions_are_behind() {
         ..low.clone()
     };
     for _ in 0..3 {
-        db.put_opt(&hurried, &family, b"a", b"1").unwrap();
+        db.put_cf_opt(&family, b"a", b"1", &hurried).unwrap();
         db.put(b"z", b"1").unwrap();
         flush(&db);
     }
     // With twice the files that trigger a compaction, only low-priority writes are delayed.
     db.put(b"a", b"1").unwrap();
     flush(&db);
-    let error = db.put_opt(&hurried, &family, b"a", b"2").unwrap_err();
+    let error = db.put_cf_opt(&family, b"a", b"2", &hurried).unwrap_err();
     assert_eq!(
         (error.kind(), error.message()),
         (esker::ErrorKind::Incomplete, "Low priority write stall")
@@ -508,17 +507,17 @@ fn writes_of_low_priority_are_slow_while_compactions_are_behind() {
     // begins the third, and the first may be almost over.
     let least = Duration::from_millis(100);
     testkit::watchdog::takes_at_least(least, || {
-        db.put_opt(&low, &family, b"b", &value).unwrap();
-        db.put_opt(&low, &family, b"b", &value).unwrap();
+        db.put_cf_opt(&family, b"b", value, &low).unwrap();
+        db.put_cf_opt(&family, b"b", value, &low).unwrap();
     });
-    db.put_opt(
+    db.put_cf_opt(
+        &family,
+        b"c",
+        value,
         &WriteOptions {
             no_slowdown: true,
             ..WriteOptions::default()
         },
-        &family,
-        b"c",
-        &value,
     )
     .unwrap();
     let slowed = StallCondition::Delayed {
@@ -541,7 +540,7 @@ fn writes_of_low_priority_are_slow_while_compactions_are_behind() {
     }
     drop(go);
     db.wait_for_compact().unwrap();
-    db.put_opt(&hurried, &family, b"a", b"3").unwrap();
+    db.put_cf_opt(&family, b"a", b"3", &hurried).unwrap();
     // Two writes were slowed, which is one stall.
     match wait_for_stall(&heard) {
         Event::Stall {
@@ -585,7 +584,8 @@ fn waits_for_a_locked_wal_are_told_and_counted() {
     db.put(b"a", b"1").unwrap();
     db.lock_wal().unwrap();
     std::thread::scope(|scope| {
-        let writers = [b"b", b"c"].map(|key| scope.spawn(|| db.put(key, b"1").unwrap()));
+        let writers =
+            [(&db, b"b"), (&db, b"c")].map(|(db, key)| scope.spawn(move || db.put(key, b"1").unwrap()));
         let begun = of_stall(wait_for_stall(&heard));
         std::iter::from_fn(|| heard.recv_timeout(Duration::from_millis(50)).ok())
             .for_each(|event| assert!(!matches!(event, Event::Stall { .. }), "{event}"));
@@ -625,19 +625,19 @@ fn the_wal_of_users_counts_against_the_rate_limiter() {
         rate_limiter_priority: priority,
         ..WriteOptions::default()
     };
-    db.put_opt(&charged(None), &family, b"a", &[1; 5000]).unwrap();
+    db.put_cf_opt(&family, b"a", [1; 5000], &charged(None)).unwrap();
     assert_eq!(limiter.total_bytes_through(None), 0);
-    db.put_opt(&charged(Some(IoPriority::User)), &family, b"a", &[1; 5000])
+    db.put_cf_opt(&family, b"a", [1; 5000], &charged(Some(IoPriority::User)))
         .unwrap();
     let mut batch = esker::WriteBatch::new();
     batch.put(b"b", &[2; 7000]);
-    db.write(&charged(Some(IoPriority::User)), batch).unwrap();
+    db.write_opt(batch, &charged(Some(IoPriority::User))).unwrap();
     let bytes = limiter.total_bytes_through(Some(IoPriority::User));
     assert!((12_000..12_100).contains(&bytes), "{bytes}");
     assert_eq!(limiter.total_bytes_through(None), bytes);
     for priority in [IoPriority::Low, IoPriority::Mid, IoPriority::High] {
         let error = db
-            .put_opt(&charged(Some(priority)), &family, b"a", b"1")
+            .put_cf_opt(&family, b"a", b"1", &charged(Some(priority)))
             .unwrap_err();
         assert_eq!(error.kind(), esker::ErrorKind::InvalidArgument);
     }
@@ -645,7 +645,7 @@ fn the_wal_of_users_counts_against_the_rate_limiter() {
         disable_wal: true,
         ..charged(Some(IoPriority::User))
     };
-    let error = db.put_opt(&unlogged, &family, b"a", b"1").unwrap_err();
+    let error = db.put_cf_opt(&family, b"a", b"1", &unlogged).unwrap_err();
     assert_eq!(error.kind(), esker::ErrorKind::InvalidArgument);
     drop(db);
     let manual = Options {
@@ -654,7 +654,7 @@ fn the_wal_of_users_counts_against_the_rate_limiter() {
     };
     let db = Db::open(&manual, "/db").unwrap();
     let family = db.default_column_family();
-    let error = db.put_opt(&charged(Some(IoPriority::User)), &family, b"a", b"1");
+    let error = db.put_cf_opt(&family, b"a", b"1", &charged(Some(IoPriority::User)));
     assert_eq!(error.unwrap_err().kind(), esker::ErrorKind::InvalidArgument);
 }
 
@@ -691,9 +691,9 @@ fn what_users_read_counts_against_the_rate_limiter_where_they_say_so() {
         let family = db.default_column_family();
         let key = |number: u32| format!("key{number:04}").into_bytes();
         for number in 0..1000 {
-            db.put(&key(number), &[7; 100]).unwrap();
+            db.put(key(number), [7; 100]).unwrap();
         }
-        db.put(b"blob", &[8; 5000]).unwrap();
+        db.put(b"blob", [8; 5000]).unwrap();
         flush(&db);
         let through = |priority| limiter.total_bytes_through(Some(priority));
         let charged = |priority| ReadOptions {
@@ -703,19 +703,20 @@ fn what_users_read_counts_against_the_rate_limiter_where_they_say_so() {
         type Read<'a> = &'a dyn Fn(&ReadOptions);
         let reads: [(&str, u64, Read<'_>); 5] = [
             ("get", 1000, &|read| {
-                db.get_opt(read, &family, &key(500)).unwrap().unwrap();
+                db.get_cf_opt(&family, key(500), read).unwrap().unwrap();
             }),
             ("blob", 6000, &|read| {
-                assert_eq!(db.get_opt(read, &family, b"blob").unwrap().unwrap().len(), 5000);
+                let blob = db.get_cf_opt(&family, b"blob", read).unwrap();
+                assert_eq!(blob.unwrap().len(), 5000);
             }),
             ("multi_get", 5000, &|read| {
                 let keys: Vec<_> = (0..10).map(|number| key(number * 100)).collect();
-                for value in db.multi_get(read, &family, &keys) {
+                for value in db.multi_get_cf_opt(&family, &keys, read) {
                     value.unwrap().unwrap();
                 }
             }),
             ("iterator", 100_000, &|read| {
-                let mut iter = db.iter(read);
+                let mut iter = db.iter_opt(read);
                 iter.seek_to_first();
                 while iter.valid() {
                     iter.next();
@@ -772,7 +773,7 @@ fn only_those_wait_who_are_held_back(db: &Db, why: &str, go: Sender<()>, others:
                 begin.send(Task::current()).unwrap();
                 let mut batch = esker::WriteBatch::new();
                 batch.put(key, b"held back");
-                let seqno = db.write_sequenced(&WriteOptions::default(), batch).unwrap();
+                let seqno = db.write_sequenced(batch, &WriteOptions::default()).unwrap();
                 done.send(()).unwrap();
                 seqno
             });
@@ -788,7 +789,7 @@ fn only_those_wait_who_are_held_back(db: &Db, why: &str, go: Sender<()>, others:
                 ..WriteOptions::default()
             };
             for _ in 0..3 {
-                let error = db.put_opt(&hurried, &family, b"hurried", b"1").unwrap_err();
+                let error = db.put_cf_opt(&family, b"hurried", b"1", &hurried).unwrap_err();
                 assert_eq!(error.kind(), esker::ErrorKind::Incomplete);
                 assert!(error.to_string().contains(why), "{error}");
             }
@@ -824,9 +825,9 @@ fn whoever_is_stopped_by_memtables_holds_nobody_else_back() {
     let other = db
         .create_column_family("other", &ColumnFamilyOptions::default())
         .unwrap();
-    db.put_opt(&WriteOptions::default(), &other, b"a", b"1").unwrap();
+    db.put_cf(&other, b"a", b"1").unwrap();
     for _ in 0..2 {
-        db.put(b"k", &[1; 80 << 10]).unwrap();
+        db.put(b"k", [1; 80 << 10]).unwrap();
     }
     only_those_wait_who_are_held_back(&db, "stopped (memtable-limit)", go, || {
         let begin = FlushOptions {
@@ -834,7 +835,7 @@ fn whoever_is_stopped_by_memtables_holds_nobody_else_back() {
             allow_write_stall: true,
             ..FlushOptions::default()
         };
-        db.flush_cf(&begin, std::slice::from_ref(&other)).unwrap();
+        db.flush_cf_opt(std::slice::from_ref(&other), &begin).unwrap();
         let immutable = db.property_int(&other, "rocksdb.num-immutable-mem-table");
         assert_eq!(immutable, Some(1));
     });
@@ -880,7 +881,7 @@ fn whoever_is_stopped_by_l0_holds_nobody_else_back() {
 fn whoever_is_delayed_holds_nobody_else_back() {
     // The delay for the first write is more than a minute, unless the stall ends.
     let (db, go) = with_files_in_l0(4, 1 << 10);
-    db.put(b"k", &[1; 100 << 10]).unwrap();
+    db.put(b"k", [1; 100 << 10]).unwrap();
     only_those_wait_who_are_held_back(&db, "delayed (l0-file-count-limit)", go, || flush(&db));
     db.close().unwrap();
 }
@@ -901,7 +902,7 @@ fn whoever_waits_for_memory_holds_nobody_else_back() {
     };
     let family = db.default_column_family();
     let written = |key: &u32| {
-        db.put_opt(&hurried, &family, &key.to_be_bytes(), &[1; 1000])
+        db.put_cf_opt(&family, key.to_be_bytes(), [1; 1000], &hurried)
             .is_ok()
     };
     assert!((0..1000).take_while(written).count() < 1000);
@@ -923,7 +924,7 @@ fn memory_of_a_family_that_was_dropped_holds_nobody_back() {
         ..WriteOptions::default()
     };
     let written = |key: &u32| {
-        db.put_opt(&hurried, &other, &key.to_be_bytes(), &[1; 1000])
+        db.put_cf_opt(&other, key.to_be_bytes(), [1; 1000], &hurried)
             .is_ok()
     };
     assert!((0..1000).take_while(written).count() < 1000);
@@ -949,10 +950,10 @@ fn the_stall_of_a_family_that_is_dropped_is_told_to_have_ended() {
     };
     let family = db.create_column_family("delayed", &delayed_soon).unwrap();
     for _ in 0..3 {
-        for key in [b"a", b"z"] {
-            db.put_opt(&WriteOptions::default(), &family, key, b"1").unwrap();
-        }
-        db.flush_cf(&at_once(), std::slice::from_ref(&family)).unwrap();
+        db.put_cf(&family, b"a", b"1").unwrap();
+        db.put_cf(&family, b"z", b"1").unwrap();
+        db.flush_cf_opt(std::slice::from_ref(&family), &at_once())
+            .unwrap();
     }
     let delayed = StallCondition::Delayed {
         cause: StallCause::L0FileCountLimit,
@@ -994,7 +995,7 @@ fn ends_while_somebody_writes(db: &Db, end: End) {
             let mut written = 0u32;
             loop {
                 let key = written.to_be_bytes();
-                match db.put_opt(&unlogged, &family, &key, &[1; 10 << 10]) {
+                match db.put_cf_opt(&family, key, [1; 10 << 10], &unlogged) {
                     Ok(()) => written += 1,
                     Err(error) => break (written, error),
                 }
@@ -1012,10 +1013,7 @@ fn ends_while_somebody_writes(db: &Db, end: End) {
         let options = db.options().clone();
         let db = Db::open(&options, "/db").unwrap();
         for key in 0..written {
-            assert!(
-                db.get(&key.to_be_bytes()).unwrap().is_some(),
-                "{key} of {written}"
-            );
+            assert!(db.get(key.to_be_bytes()).unwrap().is_some(), "{key} of {written}");
         }
     });
 }
@@ -1056,7 +1054,7 @@ fn a_compaction_without_bytes_to_write_with_does_not_keep_a_stopped_database_ope
         for round in 0..2 {
             for key in 0..20_000u32 {
                 let key = key.wrapping_mul(0x9e37_79b1);
-                db.put(&key.to_be_bytes(), &[round; 100]).unwrap();
+                db.put(key.to_be_bytes(), [round; 100]).unwrap();
             }
             flush(&db);
         }
@@ -1067,7 +1065,7 @@ fn a_compaction_without_bytes_to_write_with_does_not_keep_a_stopped_database_ope
             ..WriteOptions::default()
         };
         let family = db.default_column_family();
-        db.put_opt(&unlogged, &family, &0u32.to_be_bytes(), b"1").unwrap();
+        db.put_cf_opt(&family, [0; 4], b"1", &unlogged).unwrap();
         db.set_options(&family, &[("disable_auto_compactions", "false")])
             .unwrap();
         while !matches!(heard.recv_timeout(LONG).unwrap(), Event::CompactionBegun { .. }) {}
@@ -1088,6 +1086,6 @@ fn a_compaction_without_bytes_to_write_with_does_not_keep_a_stopped_database_ope
         });
         db.close().unwrap();
         let db = Db::open(&options, "/db").unwrap();
-        assert_eq!(db.get(&0u32.to_be_bytes()).unwrap().unwrap(), b"1");
+        assert_eq!(db.get(0u32.to_be_bytes()).unwrap().unwrap(), b"1");
     }
 }

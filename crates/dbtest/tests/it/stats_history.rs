@@ -126,7 +126,7 @@ fn on_disk_they_outlive_the_database_and_rocksdb_reads_them() {
     look(&db, &clock, 1);
     let entries = history(&db);
     let family = db.column_family(FAMILY).unwrap();
-    db.flush_cf(&esker::FlushOptions::default(), &[family]).unwrap();
+    db.flush_cf(&[family]).unwrap();
     flush(&db);
     db.close().unwrap();
     drop(db);
@@ -186,7 +186,7 @@ fn a_family_in_another_form_begins_anew() {
             batch.put_cf(&family, key.as_bytes(), value.as_bytes());
         }
         batch.put_cf(&family, b"0000000007#rocksdb.wal.synced", b"9");
-        db.write(&Default::default(), batch).unwrap();
+        db.write(batch).unwrap();
         drop((family, db));
         let db = Db::open(&options, "/db").unwrap();
         let old = db.get_stats_history(0, 8).count();
@@ -203,13 +203,11 @@ fn rows_that_are_no_statistics_are_damage() {
     let db = Db::open(&options, Path::new("/db")).unwrap();
     let family = db.column_family(FAMILY).unwrap();
     for (key, value) in [("00what", "1"), ("0000000007#name", "x"), ("0x#name", "1")] {
-        db.put_opt(&Default::default(), &family, key.as_bytes(), value.as_bytes())
-            .unwrap();
+        db.put_cf(&family, key.as_bytes(), value.as_bytes()).unwrap();
         let mut entries = db.get_stats_history(0, u64::MAX);
         let error = entries.find_map(Result::err).unwrap();
         assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
         assert!(entries.next().is_none());
-        db.delete_opt(&Default::default(), &family, key.as_bytes())
-            .unwrap();
+        db.delete_cf(&family, key.as_bytes()).unwrap();
     }
 }

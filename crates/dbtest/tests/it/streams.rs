@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dbtest::by_hand::flush_and_settle;
-use esker::{ColumnFamilyOptions, Db, Options, ReadOptions, Statistics, Ticker, WriteBatch, WriteOptions};
+use base::env::Rng;
+use dbtest::by_hand::{flush, flush_and_settle};
+use esker::{ColumnFamilyOptions, Db, Options, ReadOptions, Statistics, Ticker, WriteBatch};
 use testkit::rng::TestRng;
-use vfs::MemFs;
+use vfs::{LogFs, MemFs, UnsyncedPolicy};
 
 const VALUE: usize = 100;
 
@@ -82,7 +83,7 @@ impl Writer {
     }
 
     fn check(&self) {
-        let mut iter = self.db.iter(&ReadOptions::default());
+        let mut iter = self.db.iter();
         let mut rows = self.rows.iter();
         iter.seek_to_first();
         while iter.valid() {
@@ -116,6 +117,58 @@ fn tables_of_streams_are_never_rewritten() {
             writer.check();
         }
     }
+}
+
+/// A power loss right after the flush of many streams, whose tables are synced together, takes no row.
+#[test]
+fn tables_of_streams_are_durable_before_the_manifest_names_them() {
+    let mem = MemFs::new();
+    // More tables than are synced at a time, in one memtable.
+    let mut options = options(&mem);
+    options.column_family.write_buffer_size = 64 << 20;
+    options.column_family.target_file_size_base = 1 << 20;
+    let mut writer = Writer::open(&options);
+    writer.streams(150, 0, 100, false);
+    flush(&writer.db);
+    let image = mem.crash_clone(&mut Rng::with_seed(testkit::rng::seed()), UnsyncedPolicy::Lose);
+    let files = writer.db.live_files();
+    assert_eq!(files.len(), 150);
+    assert!(files.iter().all(|file| file.level > 0));
+    let mut reopened = Writer::open(&Options {
+        fs: Arc::new(image),
+        ..options
+    });
+    reopened.rows = writer.rows;
+    reopened.check();
+}
+
+/// Each table of a flush is synced once, after all of them are written, and their directory once.
+#[test]
+fn the_syncs_of_a_flush_come_together() {
+    let log = LogFs::new(Arc::new(MemFs::new()), "db");
+    let mut options = options(&MemFs::new());
+    options.fs = Arc::new(log.clone());
+    let mut writer = Writer::open(&options);
+    writer.streams(8, 0, 1000, false);
+    log.take();
+    flush(&writer.db);
+    let lines = log.take();
+    let tables: Vec<(&str, &str)> = lines
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .filter(|(op, name)| name.ends_with(".sst") && ["create", "sync"].contains(op))
+        .collect();
+    let (created, synced) = tables.split_at(tables.len() / 2);
+    assert_eq!(created.len(), 8, "{lines}");
+    assert!(created.iter().all(|(op, _)| *op == "create"), "{lines}");
+    assert!(synced.iter().all(|(op, _)| *op == "sync"), "{lines}");
+    assert!(
+        created
+            .iter()
+            .zip(synced)
+            .all(|(created, synced)| created.1 == synced.1)
+    );
+    assert_eq!(lines.matches("sync_dir").count(), 1, "{lines}");
 }
 
 #[test]
@@ -229,7 +282,10 @@ fn a_stream_stays_above_older_rows_of_its_keys() {
     // Then the older tables are in lower levels, with room for more rows.
     let family = writer.db.default_column_family();
     let everything = esker::CompactRangeOptions::default();
-    writer.db.compact_range(&family, &everything, None, None).unwrap();
+    writer
+        .db
+        .compact_range_cf_opt(&family, None, None, &everything)
+        .unwrap();
     (500..1500).for_each(|key| writer.put(format!("{key:08}")));
     writer.settle();
     writer.check();
@@ -256,14 +312,14 @@ fn snapshots_and_deletions_are_respected() {
     };
     let family = writer.db.default_column_family();
     for (key, value) in &before {
-        let found = writer.db.get_opt(&read, &family, key).unwrap();
+        let found = writer.db.get_cf_opt(&family, key, &read).unwrap();
         assert_eq!(found.as_ref(), Some(value));
     }
     // Deletions in ascending order form a stream: there is nothing to delete in the level of their tables,
     // but rows above it.
     let mut batch = WriteBatch::new();
     before.keys().for_each(|key| batch.delete(key));
-    writer.db.write(&WriteOptions::default(), batch).unwrap();
+    writer.db.write(batch).unwrap();
     writer.rows.clear();
     writer.settle();
     writer.check();

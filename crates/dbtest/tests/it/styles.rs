@@ -11,8 +11,8 @@ use dbtest::by_hand::{compact, flush, flush_and_settle};
 use dbtest::files;
 use esker::option_table::OptionTable;
 use esker::{
-    CompactRangeOptions, CompactionStyle, CompressionType, Db, Event, EventListener, FlushOptions,
-    IngestExternalFileOptions, Options, OptionsFile, ReadOptions, WriteOptions,
+    CompactRangeOptions, CompactionStyle, CompressionType, Db, Event, EventListener,
+    IngestExternalFileOptions, Options, OptionsFile, ReadOptions,
 };
 use tempfile::TempDir;
 use testkit::{oracle, rng};
@@ -74,7 +74,7 @@ fn write_rounds(db: &Db, rounds: std::ops::Range<u32>) {
 
 fn rows(db: &Db) -> String {
     let mut rows = String::new();
-    let mut iter = db.iter(&ReadOptions::default());
+    let mut iter = db.iter();
     iter.seek_to_first();
     while iter.valid() {
         let (key, value) = (
@@ -219,7 +219,7 @@ type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn read_all(db: &Db, options: &ReadOptions) -> Rows {
     let mut rows = Rows::new();
-    let mut iter = db.iter(options);
+    let mut iter = db.iter_opt(options);
     iter.seek_to_first();
     while iter.valid() {
         rows.insert(iter.key().to_vec(), iter.value().to_vec());
@@ -278,15 +278,14 @@ fn a_family_may_change_its_style_at_every_open() {
                         let end = [&key[..], b"z"].concat();
                         let begin = key[..rng.usize(1..=3)].to_vec();
                         let cf = db.default_column_family();
-                        db.delete_range(&WriteOptions::default(), &cf, &begin, &end)
-                            .unwrap();
+                        db.delete_range_cf(&cf, &begin, &end).unwrap();
                         model.retain(|key, _| key < &begin || key >= &end);
                     }
-                    90..94 => db.flush(&FlushOptions::default()).unwrap(),
+                    90..94 => db.flush().unwrap(),
                     94..96 => {
                         let cf = db.default_column_family();
                         let options = CompactRangeOptions::default();
-                        db.compact_range(&cf, &options, Some(&key), None).unwrap();
+                        db.compact_range_cf_opt(&cf, Some(&key), None, &options).unwrap();
                     }
                     96..98 => held.push((db.snapshot(), model.clone(), i)),
                     _ => {
@@ -388,8 +387,7 @@ fn leveled_files_older_than_their_ttl_go_down() {
     let (db, clock, told) = timed(&[("ttl", "100")]);
     put_and_flush(&db, "k");
     let family = db.default_column_family();
-    db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-        .unwrap();
+    db.compact_range_cf(&family, None, None).unwrap();
     clock.advance(Duration::from_secs(60));
     put_and_flush(&db, "k");
     clock.advance(Duration::from_secs(120));
@@ -467,7 +465,7 @@ fn universal_divides_merges_that_level_0_has_no_part_in() {
         family.periodic_compaction_seconds = 100;
         let db = Db::open(&options, "/db").unwrap();
         for key in 0..2000 {
-            db.put(format!("k{key:04}").as_bytes(), &[7; 20]).unwrap();
+            db.put(format!("k{key:04}").as_bytes(), [7; 20]).unwrap();
         }
         flush(&db);
         compact(&db);

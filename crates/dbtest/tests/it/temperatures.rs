@@ -79,7 +79,7 @@ fn tables_have_the_temperature_of_their_level() {
     let db = Db::open(&options, DIR).unwrap();
     assert_eq!(temperatures(&db).len(), 3, "the MANIFEST knows");
     assert_eq!(db.get(b"k050").unwrap().unwrap(), b"newest");
-    let mut iter = db.iter(&esker::ReadOptions::default());
+    let mut iter = db.iter();
     iter.seek_to_first();
     while iter.valid() {
         iter.next();
@@ -291,7 +291,7 @@ fn what_writes_cost_is_told_in_one_table() {
     let family = db.default_column_family();
     for round in 0..2u8 {
         for key in 0..2000 {
-            db.put(format!("k{key:05}").as_bytes(), &[round; 100]).unwrap();
+            db.put(format!("k{key:05}").as_bytes(), [round; 100]).unwrap();
         }
         flush(&db);
         rewrite(&db);

@@ -39,7 +39,7 @@ fn a_thousand_databases_have_the_threads_of_one() {
     assert_eq!(pool.threads(), 0);
     let first = Db::open(&options(&pool, fs.clone()), "/db").unwrap();
     first.put(b"key", b"value").unwrap();
-    first.flush(&flush(true)).unwrap();
+    first.flush_opt(&flush(true)).unwrap();
     let most = 3 * pool.background_threads(ThreadPriority::High);
     let databases: Vec<Db> = (0..1000)
         .map(|number| Db::open(&options(&pool, fs.clone()), format!("/db{number}")).unwrap())
@@ -53,7 +53,7 @@ fn a_thousand_databases_have_the_threads_of_one() {
     // A database with new work gets a thread.
     for db in databases.iter().step_by(50) {
         db.put(b"key", b"value").unwrap();
-        db.flush(&flush(false)).unwrap();
+        db.flush_opt(&flush(false)).unwrap();
     }
     for db in databases.iter().step_by(50) {
         db.wait_for_compact().unwrap();
@@ -66,7 +66,7 @@ fn a_thousand_databases_have_the_threads_of_one() {
     // After all threads have ended, the next database starts new ones.
     let db = Db::open(&options(&pool, fs), "/db").unwrap();
     db.put(b"key", b"other").unwrap();
-    db.flush(&flush(true)).unwrap();
+    db.flush_opt(&flush(true)).unwrap();
     assert!(pool.threads() > 0);
 }
 
@@ -134,12 +134,11 @@ fn a_busy_database_does_not_keep_others_from_their_turn() {
         .collect();
     for family in families.iter().chain([&mine]) {
         let db = if family.name() == "quiet" { &quiet } else { &busy };
-        db.put_opt(&esker::WriteOptions::default(), family, b"key", b"value")
-            .unwrap();
+        db.put_cf(family, b"key", b"value").unwrap();
     }
-    busy.flush_cf(&flush(false), &families).unwrap();
+    busy.flush_cf_opt(&families, &flush(false)).unwrap();
     reaches.recv().unwrap();
-    quiet.flush_cf(&flush(false), &[mine]).unwrap();
+    quiet.flush_cf_opt(&[mine], &flush(false)).unwrap();
     leave.send(()).unwrap();
     busy.wait_for_compact().unwrap();
     quiet.wait_for_compact().unwrap();
@@ -175,10 +174,9 @@ fn sizes_change_while_it_runs() {
         pool.set_background_threads(most, ThreadPriority::Low);
         assert_eq!(pool.background_threads(ThreadPriority::High), most);
         for family in &families {
-            db.put_opt(&esker::WriteOptions::default(), family, b"key", b"value")
-                .unwrap();
+            db.put_cf(family, b"key", b"value").unwrap();
         }
-        db.flush_cf(&flush(true), &families).unwrap();
+        db.flush_cf_opt(&families, &flush(true)).unwrap();
         let housekeeping = 1;
         testkit::wait_until("those that are too many have ended", || {
             pool.threads() <= 2 * most + housekeeping + 3
@@ -220,10 +218,10 @@ fn a_close_waits_for_its_own_jobs_and_for_no_others() {
     )
     .unwrap();
     held.put(b"key", b"value").unwrap();
-    held.flush(&flush(false)).unwrap();
+    held.flush_opt(&flush(false)).unwrap();
     reaches.recv().unwrap();
     other.put(b"key", b"value").unwrap();
-    other.flush(&flush(false)).unwrap();
+    other.flush_opt(&flush(false)).unwrap();
     // One flush of the other database is held and does not end during the close.
     other.close().unwrap();
     let heard = late.0.load(Ordering::SeqCst);
@@ -248,6 +246,181 @@ fn databases_share_the_threads_of_the_process() {
     let db = Db::open(&options, "/db").unwrap();
     assert!(ThreadPool::of_process().threads() >= 3);
     db.put(b"key", b"value").unwrap();
-    db.flush(&flush(true)).unwrap();
+    db.flush_opt(&flush(true)).unwrap();
     db.close().unwrap();
+}
+
+/// Records the threads that begin flushes.
+#[derive(Default)]
+struct Flushers(Mutex<Vec<std::thread::ThreadId>>);
+
+impl EventListener for Flushers {
+    fn on_event(&self, event: &Event) {
+        if let Event::FlushBegun { .. } = event {
+            self.0.lock().push(std::thread::current().id());
+        }
+    }
+}
+
+#[test]
+fn threads_prepare_themselves_before_their_next_work() {
+    let pool = ThreadPool::new();
+    let flushers = Arc::new(Flushers::default());
+    let options = Options {
+        listeners: vec![flushers.clone()],
+        ..options(&pool, Arc::new(MemFs::new()))
+    };
+    let db = Db::open(&options, "/db").unwrap();
+    let write = || {
+        db.put(b"key", b"value").unwrap();
+        db.flush_opt(&flush(true)).unwrap();
+        flushers.0.lock().pop().unwrap()
+    };
+    write();
+    for round in 0..3 {
+        let prepared = Arc::new(Mutex::new(Vec::new()));
+        let record = prepared.clone();
+        pool.prepare_threads(ThreadPriority::High, move || {
+            record.lock().push(std::thread::current().id());
+            // The thread works on.
+            assert!(round < 2, "a preparation that panics");
+        });
+        for flusher in [write(), write()] {
+            let times = prepared.lock().iter().filter(|id| **id == flusher).count();
+            assert_eq!(times, 1, "round {round}");
+        }
+    }
+}
+
+/// Notes the threads of compactions into the last level. The first of them waits at the gate.
+struct AtTheBottom {
+    begun: Mutex<Vec<String>>,
+    last: usize,
+    gate: Mutex<Option<mpsc::Receiver<()>>>,
+}
+
+impl AtTheBottom {
+    /// A listener of databases with so many levels; the first compaction into the last one waits for a
+    /// message to the sender.
+    fn of(levels: usize) -> (Arc<AtTheBottom>, mpsc::Sender<()>) {
+        let (open, gate) = mpsc::channel();
+        let listener = AtTheBottom {
+            begun: Mutex::default(),
+            last: levels - 1,
+            gate: Mutex::new(Some(gate)),
+        };
+        (Arc::new(listener), open)
+    }
+
+    /// The threads that ran compactions into the last level.
+    fn threads(&self) -> Vec<String> {
+        self.begun.lock().clone()
+    }
+}
+
+impl EventListener for AtTheBottom {
+    fn on_event(&self, event: &Event) {
+        let &Event::CompactionBegun { output_level, .. } = event else {
+            return;
+        };
+        if output_level < self.last {
+            return;
+        }
+        let name = std::thread::current().name().unwrap_or_default().to_owned();
+        self.begun.lock().push(name);
+        let gate = self.gate.lock().take();
+        if let Some(gate) = gate {
+            testkit::receive("the gate to open", &gate);
+        }
+    }
+}
+
+/// A database of three levels. Tables move down one by one, until they meet others in the last level.
+fn three_levels(pool: &ThreadPool, listener: Arc<AtTheBottom>) -> Options {
+    let mut options = options(pool, Arc::new(MemFs::new()));
+    options.listeners = vec![listener];
+    let family = &mut options.column_family;
+    family.num_levels = 3;
+    family.level_compaction_dynamic_level_bytes = false;
+    family.level0_file_num_compaction_trigger = 2;
+    family.max_bytes_for_level_base = 1;
+    family.max_bytes_for_level_multiplier = 1.0;
+    family.streams_bypass_level0 = false;
+    options
+}
+
+/// Writes a table of these keys.
+fn table(db: &Db, keys: [&[u8]; 2]) {
+    for key in keys {
+        db.put(key, b"value").unwrap();
+    }
+    db.flush_opt(&flush(true)).unwrap();
+}
+
+/// Writes two tables over the same keys. The second meets the first in the last level.
+fn two_tables(db: &Db, keys: [&[u8]; 2]) {
+    table(db, keys);
+    // A table that met the second one before would not be in the last level.
+    db.wait_for_compact().unwrap();
+    table(db, keys);
+}
+
+#[test]
+fn compactions_into_the_last_level_have_threads_of_their_own() {
+    let pool = ThreadPool::new();
+    assert_eq!(pool.background_threads(ThreadPriority::Bottom), 0);
+    let (listener, open) = AtTheBottom::of(3);
+    let db = Db::open(&three_levels(&pool, listener.clone()), "/db").unwrap();
+    open.send(()).unwrap();
+    two_tables(&db, [b"a", b"z"]);
+    db.wait_for_compact().unwrap();
+    let threads = listener.threads();
+    assert!(
+        !threads.is_empty() && threads.iter().all(|name| name == "esker-compact"),
+        "{threads:?}"
+    );
+
+    pool.set_background_threads(1, ThreadPriority::Bottom);
+    let (listener, open) = AtTheBottom::of(3);
+    let other = Db::open(&three_levels(&pool, listener.clone()), "/db").unwrap();
+    two_tables(&other, [b"a", b"z"]);
+    // The one thread for compactions goes on while one into the last level waits.
+    testkit::wait_until("a compaction into the last level", || {
+        !listener.threads().is_empty()
+    });
+    table(&other, [b"0", b"9"]);
+    table(&other, [b"0", b"9"]);
+    testkit::wait_until("other tables leave L0", || {
+        let mut files = other.live_files().into_iter();
+        files.any(|file| file.smallest_key == b"0" && file.level > 0)
+    });
+    open.send(()).unwrap();
+    other.wait_for_compact().unwrap();
+    let threads = listener.threads();
+    assert!(threads.iter().all(|name| name == "esker-bottom"), "{threads:?}");
+    assert_eq!(other.get(b"z").unwrap().unwrap(), b"value");
+}
+
+#[test]
+fn a_compaction_that_was_handed_over_ends_with_its_database() {
+    let pool = ThreadPool::new();
+    pool.set_background_threads(1, ThreadPriority::Bottom);
+    let (listener, open) = AtTheBottom::of(3);
+    let busy = Db::open(&three_levels(&pool, listener.clone()), "/busy").unwrap();
+    two_tables(&busy, [b"a", b"z"]);
+    testkit::wait_until("the only thread is busy", || !listener.threads().is_empty());
+    let (waits, at_once) = AtTheBottom::of(3);
+    at_once.send(()).unwrap();
+    let db = Db::open(&three_levels(&pool, waits.clone()), "/db").unwrap();
+    two_tables(&db, [b"a", b"z"]);
+    testkit::wait_until("a compaction is handed over", || {
+        pool.queue_len(ThreadPriority::Bottom) > 0
+    });
+    assert!(waits.threads().is_empty());
+    // Threads that are taken away end when the work is done.
+    pool.set_background_threads(0, ThreadPriority::Bottom);
+    db.close().unwrap();
+    open.send(()).unwrap();
+    busy.wait_for_compact().unwrap();
+    assert_eq!(busy.get(b"a").unwrap().unwrap(), b"value");
 }

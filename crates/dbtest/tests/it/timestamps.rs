@@ -1,12 +1,13 @@
 //! Families with timestamps under random writes: every reader sees the rows of its timestamp and its
 //! snapshot.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use base::{Comparator, SeqNo, UserComparator};
 use dbtest::by_hand::everything;
 use dbtest::{files, settings};
-use esker::{Db, FlushOptions, Options, ReadOptions, Snapshot, WriteBatch, WriteOptions};
+use esker::{Db, Options, ReadOptions, Snapshot, WriteBatch};
 use testkit::TestRng;
 use vfs::MemFs;
 
@@ -25,29 +26,59 @@ struct Write {
 
 enum What {
     Put(Vec<u8>, Vec<u8>),
+    Merge(Vec<u8>, Vec<u8>),
     Delete(Vec<u8>),
     DeleteRange(Vec<u8>, Vec<u8>),
+    /// The history was trimmed to an older timestamp.
+    Trimmed,
 }
 
 impl History {
-    /// The value of `key` for a reader of the first `seqno` writes at `timestamp`.
-    fn get(&self, cmp: &UserComparator, key: &[u8], seqno: usize, timestamp: u64) -> Option<(u64, &[u8])> {
+    /// The value and the operands of `key`, oldest first, for a reader of the first `seqno` writes at
+    /// `timestamp`, and the timestamp of the newest of them.
+    fn operands(
+        &self,
+        cmp: &UserComparator,
+        key: &[u8],
+        seqno: usize,
+        timestamp: u64,
+    ) -> Option<(u64, Vec<Vec<u8>>)> {
         let seen = self.writes[..seqno]
             .iter()
             .filter(|write| write.timestamp <= timestamp);
+        let mut operands = Vec::new();
+        let mut written = None;
         for write in seen.rev() {
-            match &write.what {
-                What::Put(of, value) if of == key => return Some((write.timestamp, value)),
-                What::Delete(of) if of == key => return None,
+            let is_base = match &write.what {
+                What::Put(of, value) if of == key => {
+                    operands.push(value.clone());
+                    true
+                }
+                What::Merge(of, operand) if of == key => {
+                    operands.push(operand.clone());
+                    false
+                }
+                What::Delete(of) if of == key => break,
                 What::DeleteRange(start, end)
                     if bare(cmp, start, key).is_le() && bare(cmp, key, end).is_lt() =>
                 {
-                    return None;
+                    break;
                 }
-                _ => {}
+                _ => continue,
+            };
+            written = written.or(Some(write.timestamp));
+            if is_base {
+                break;
             }
         }
-        None
+        operands.reverse();
+        Some((written?, operands))
+    }
+
+    /// The value of `key` for a reader of the first `seqno` writes at `timestamp`.
+    fn get(&self, cmp: &UserComparator, key: &[u8], seqno: usize, timestamp: u64) -> Option<(u64, Vec<u8>)> {
+        let (written, operands) = self.operands(cmp, key, seqno, timestamp)?;
+        Some((written, operands.join(&b","[..])))
     }
 }
 
@@ -85,6 +116,7 @@ fn run(rng: &mut TestRng, cmp: UserComparator) {
     };
     let family = &mut options.column_family;
     family.comparator = cmp.clone();
+    family.merge_operator = base::merge::builtin("stringappend");
     family.write_buffer_size = 16 << 10;
     family.target_file_size_base = 2 << 10;
     family.max_bytes_for_level_base = 8 << 10;
@@ -93,12 +125,15 @@ fn run(rng: &mut TestRng, cmp: UserComparator) {
     family.min_older_version_blob_size = *rng.pick(&[0, 1, 30]);
     family.enable_blob_garbage_collection = rng.bool();
     settings::draw(rng, &mut family.table);
+    let style = *rng.pick(&["kCompactionStyleLevel", "kCompactionStyleUniversal"]);
+    settings::set_family(family, "compaction_style", style).unwrap();
     let extractor = *rng.pick(&["nullptr", "fixed:3", "capped:6"]);
     settings::set_family(family, "prefix_extractor", extractor).unwrap();
     let mut db = Db::open(&options, "/db").unwrap();
     let mut history = History::default();
     let mut snapshots: Vec<(Snapshot, usize)> = Vec::new();
     let mut timestamp = 1;
+    let mut low = 0;
     let mut keys: Vec<Vec<u8>> = (0..KEYS).map(key).collect();
     keys.sort_by(|a, b| bare(&cmp, a, b));
     for _ in 0..300 {
@@ -109,10 +144,10 @@ fn run(rng: &mut TestRng, cmp: UserComparator) {
                     timestamp += rng.u64(..3);
                     write(rng, &db, &cmp, &keys, timestamp, &mut batch, &mut history);
                 }
-                db.write(&WriteOptions::default(), batch).unwrap();
+                db.write(batch).unwrap();
                 assert_eq!(db.latest_sequence_number(), history.writes.len() as SeqNo);
             }
-            8 => db.flush(&FlushOptions::default()).unwrap(),
+            8 => db.flush().unwrap(),
             9 => {
                 let [begin, end] = [rng.usize(..KEYS), rng.usize(..KEYS)].map(|at| &keys[at][..]);
                 let bounds = rng
@@ -121,7 +156,8 @@ fn run(rng: &mut TestRng, cmp: UserComparator) {
                     .filter(|(a, b)| bare(&cmp, a, b).is_le());
                 let family = db.default_column_family();
                 let (begin, end) = bounds.map_or((None, None), |(begin, end)| (Some(begin), Some(end)));
-                db.compact_range(&family, &everything(), begin, end).unwrap();
+                db.compact_range_cf_opt(&family, begin, end, &everything())
+                    .unwrap();
                 assert_eq!(files::check(&db).unwrap(), "");
             }
             10 if snapshots.len() < 4 => snapshots.push((db.snapshot(), history.writes.len())),
@@ -131,7 +167,22 @@ fn run(rng: &mut TestRng, cmp: UserComparator) {
                 drop(db);
                 db = Db::open(&options, "/db").unwrap();
             }
-            _ => compare(rng, &db, &cmp, &keys, timestamp, &history, &snapshots),
+            14 if rng.one_in(5) => {
+                snapshots.clear();
+                drop(db);
+                let to = rng.u64(low..=timestamp);
+                db = Db::open_and_trim_history(&options, "/db", &to.to_le_bytes()).unwrap();
+                assert_eq!(files::check(&db).unwrap(), "");
+                let newer = history.writes.iter_mut().filter(|write| write.timestamp > to);
+                newer.for_each(|write| write.what = What::Trimmed);
+            }
+            13 if rng.one_in(3) => {
+                low = rng.u64(low..=timestamp);
+                let family = db.default_column_family();
+                db.increase_full_history_ts_low(&family, &low.to_le_bytes())
+                    .unwrap();
+            }
+            _ => compare(rng, &db, &cmp, &keys, low..=timestamp, &history, &snapshots),
         }
     }
 }
@@ -149,11 +200,17 @@ fn write(
     let key = rng.pick(keys).clone();
     let stamp = timestamp.to_le_bytes();
     let what = match rng.u32(..10) {
-        0..6 => {
+        0..4 => {
             let len = rng.usize(..80);
             let value = rng.bytes(len);
             batch.put_at(&family, &key, &stamp, &value);
             What::Put(key, value)
+        }
+        4..6 => {
+            let len = rng.usize(1..80);
+            let operand = rng.bytes(len);
+            batch.merge_at(&family, &key, &stamp, &operand);
+            What::Merge(key, operand)
         }
         6..8 => {
             batch.delete_at(&family, &key, &stamp);
@@ -178,7 +235,7 @@ fn compare(
     db: &Db,
     cmp: &UserComparator,
     keys: &[Vec<u8>],
-    now: u64,
+    times: RangeInclusive<u64>,
     history: &History,
     snapshots: &[(Snapshot, usize)],
 ) {
@@ -190,7 +247,10 @@ fn compare(
             (Some(snapshot.clone()), *seqno)
         }
     };
-    let timestamp = if rng.bool() { now } else { rng.u64(..=now) };
+    let low = *times.start();
+    let timestamp = if rng.bool() { *times.end() } else { rng.u64(times) };
+    // A compaction may set a timestamp below the lowest that is read to zero.
+    let shown = |written: u64| if written < low { 0 } else { written };
     let bound = |rng: &mut TestRng| rng.one_in(3).then(|| rng.pick(keys).clone());
     let options = ReadOptions {
         snapshot,
@@ -211,13 +271,13 @@ fn compare(
     };
     let row = |key: &Vec<u8>| {
         let (written, value) = history.get(cmp, key, seqno, timestamp)?;
-        Some((key.clone(), written, value.to_vec()))
+        Some((key.clone(), shown(written), value))
     };
     let expected: Vec<Row> = keys.iter().filter(|key| within(key)).filter_map(row).collect();
-    let mut iter = db.iter(&options);
+    let mut iter = db.iter_opt(&options);
     let current = |iter: &esker::DbIterator| -> Row {
         let timestamp = u64::from_le_bytes(iter.timestamp().try_into().unwrap());
-        (iter.key().to_vec(), timestamp, iter.value().to_vec())
+        (iter.key().to_vec(), shown(timestamp), iter.value().to_vec())
     };
     let mut got = Vec::new();
     iter.seek_to_first();
@@ -225,6 +285,7 @@ fn compare(
         got.push(current(&iter));
         iter.next();
     }
+    iter.status().unwrap();
     assert_eq!(got, expected, "forwards at {timestamp}");
     got.clear();
     iter.seek_to_last();
@@ -236,17 +297,25 @@ fn compare(
     assert_eq!(got, expected, "backwards at {timestamp}");
     for _ in 0..10 {
         let key = rng.pick(keys);
-        let value = history
-            .get(cmp, key, seqno, timestamp)
-            .map(|(_, value)| value.to_vec());
+        let value = history.get(cmp, key, seqno, timestamp).map(|(_, value)| value);
         let family = db.default_column_family();
+        let operands = db.get_merge_operands(&options, &family, key, usize::MAX).unwrap();
+        let joined = value.is_some().then(|| operands.join(&b","[..]));
         assert_eq!(
-            db.get_opt(&options, &family, key).unwrap(),
+            (operands.is_empty(), joined),
+            (value.is_none(), value.clone()),
+            "operands at {timestamp}"
+        );
+        assert_eq!(
+            db.get_cf_opt(&family, key, &options).unwrap(),
             value,
             "get {} at {timestamp}",
             key.escape_ascii()
         );
-        assert_eq!(db.multi_get(&options, &family, &[key]).remove(0).unwrap(), value);
+        assert_eq!(
+            db.multi_get_cf_opt(&family, &[key], &options).remove(0).unwrap(),
+            value
+        );
         let at = expected.partition_point(|row| bare(cmp, &row.0, key).is_lt());
         iter.seek(key);
         assert_eq!(
@@ -319,7 +388,7 @@ fn a_custom_order_is_asked_about_no_key_without_a_timestamp() {
     let put = |key: &[u8]| {
         let mut batch = WriteBatch::new();
         batch.put_at(&family, key, &1u64.to_le_bytes(), b"value");
-        db.write(&WriteOptions::default(), batch).unwrap();
+        db.write(batch).unwrap();
     };
     put(b"b");
     let read = ReadOptions {
@@ -329,7 +398,7 @@ fn a_custom_order_is_asked_about_no_key_without_a_timestamp() {
     };
     // The new row comes first in key order, and the iterator does not see it.
     put(b"a");
-    let mut iter = db.iter(&read);
+    let mut iter = db.iter_opt(&read);
     iter.seek_to_first();
     assert_eq!(iter.key(), b"b");
     iter.prev();

@@ -20,7 +20,7 @@ fn options(fs: Arc<dyn FileSystem>) -> Options {
 fn a_database(mem: &MemFs) {
     let db = Db::open(&options(Arc::new(mem.clone())), DB).unwrap();
     db.put(b"a", b"1").unwrap();
-    db.flush(&Default::default()).unwrap();
+    db.flush().unwrap();
     db.put(b"b", b"2").unwrap();
     db.close().unwrap();
 }
@@ -72,7 +72,7 @@ fn an_iterator_whose_read_failed_reads_on_rightly() {
     for (key, value) in &rows {
         db.put(key, value).unwrap();
     }
-    db.flush(&Default::default()).unwrap();
+    db.flush().unwrap();
     db.close().unwrap();
     let fs = FaultFs::new(Arc::new(mem));
     small.fs = Arc::new(fs.clone());
@@ -94,7 +94,7 @@ fn an_iterator_whose_read_failed_reads_on_rightly() {
             ..ReadOptions::default()
         };
         for step in 0.. {
-            let mut iter = db.iter(&reading);
+            let mut iter = db.iter_opt(&reading);
             let rule = fs.add(Rule::new(Action::Fail(ErrorKind::Io)).on([Op::Read]).nth(step));
             let first = scan(&mut iter);
             let failed = fs.fired(rule) > 0;

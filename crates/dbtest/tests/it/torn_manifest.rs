@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base::{ErrorKind, filename};
 use dbtest::crash::dump;
 use dbtest::events::Events;
-use esker::{ColumnFamilyOptions, Db, Event, FlushOptions, Options};
+use esker::{ColumnFamilyOptions, Db, Event, Options};
 use tempfile::TempDir;
 use testkit::oracle;
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, PosixFs, Rule};
@@ -39,8 +39,8 @@ fn named(fs: &dyn FileSystem, dir: &Path, is: impl Fn(&str) -> bool) -> Vec<(Str
 /// edit of its MANIFEST names; row "b" is in the next WAL. Returns the path of the MANIFEST.
 fn closed(options: &Options, dir: &Path) -> PathBuf {
     let db = Db::open(options, dir).unwrap();
-    db.put(b"a", &[b'v'; 1000]).unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    db.put(b"a", [b'v'; 1000]).unwrap();
+    db.flush().unwrap();
     db.put(b"b", b"value").unwrap();
     db.close().unwrap();
     let manifests = named(&*options.fs, dir, |name| name.starts_with("MANIFEST"));

@@ -46,7 +46,9 @@ fn compact(db: &DbWithTtl, family: &ColumnFamily) {
         bottommost_level_compaction: BottommostLevelCompaction::Force,
         ..CompactRangeOptions::default()
     };
-    db.db().compact_range(family, &options, None, None).unwrap();
+    db.db()
+        .compact_range_cf_opt(family, None, None, &options)
+        .unwrap();
 }
 
 fn seconds(seconds: u64) -> Duration {
@@ -59,18 +61,18 @@ fn rows_of_rocksdbs_kind_go_with_the_compaction_after_their_time() {
     options.column_family.merge_operator = builtin("stringappend");
     let db = DbWithTtl::open(&options, "/db", 10).unwrap();
     let family = db.db().default_column_family();
-    db.put(&WRITE(), &family, b"old", b"1").unwrap();
-    db.merge(&WRITE(), &family, b"merged", b"a").unwrap();
+    db.put_cf_opt(&family, b"old", b"1", &WRITE()).unwrap();
+    db.merge_cf_opt(&family, b"merged", b"a", &WRITE()).unwrap();
     let stored = db.db().get(b"old").unwrap().unwrap();
     assert_eq!(
         stored,
         [&b"1"[..], &(START.as_secs() as u32).to_le_bytes()].concat()
     );
     clock.advance(seconds(10));
-    db.put(&WRITE(), &family, b"new", b"2").unwrap();
-    db.merge(&WRITE(), &family, b"merged", b"b").unwrap();
+    db.put_cf_opt(&family, b"new", b"2", &WRITE()).unwrap();
+    db.merge_cf_opt(&family, b"merged", b"b", &WRITE()).unwrap();
     compact(&db, &family);
-    let get = |key: &[u8]| db.get(&READ(), &family, key).unwrap();
+    let get = |key: &[u8]| db.get_cf_opt(&family, key, &READ()).unwrap();
     assert_eq!(get(b"old").unwrap(), b"1", "ten seconds are not more than ten");
     clock.advance(seconds(1));
     assert_eq!(get(b"old").unwrap(), b"1", "it is read until a compaction comes");
@@ -90,8 +92,11 @@ fn rows_of_rocksdbs_kind_go_with_the_compaction_after_their_time() {
     options.column_family.merge_operator = None;
     let db = DbWithTtl::open(&options, "/db", 10).unwrap();
     let family = db.db().default_column_family();
-    db.merge(&WRITE(), &family, b"merged", b"c").unwrap();
-    assert_eq!(db.get(&READ(), &family, b"merged").unwrap().unwrap(), b"a,b,c");
+    db.merge_cf_opt(&family, b"merged", b"c", &WRITE()).unwrap();
+    assert_eq!(
+        db.get_cf_opt(&family, b"merged", &READ()).unwrap().unwrap(),
+        b"a,b,c"
+    );
 }
 
 #[test]
@@ -114,18 +119,18 @@ fn families_have_times_of_their_own() {
     }
     batch.delete_range_cf(&default, b"x", b"y");
     batch.put_log_data(b"note");
-    db.write(&WRITE(), &batch).unwrap();
+    db.write_opt(&batch, &WRITE()).unwrap();
     clock.advance(seconds(6));
-    let get = |family| db.get(&READ(), family, b"k").unwrap();
+    let get = |family| db.get_cf_opt(family, b"k", &READ()).unwrap();
     assert_eq!(get(&mixed), None);
     for family in [&default, &short, &mixed] {
         compact(&db, family);
-        assert_eq!(db.get(&READ(), family, b"gone").unwrap(), None);
+        assert_eq!(db.get_cf_opt(family, b"gone", &READ()).unwrap(), None);
     }
     assert_eq!(get(&default).unwrap(), b"v");
     assert_eq!(get(&short), None);
     let plain = db.db().create_column_family("plain", &column_family).unwrap();
-    let unknown = db.put(&WRITE(), &plain, b"k", b"v").unwrap_err();
+    let unknown = db.put_cf_opt(&plain, b"k", b"v", &WRITE()).unwrap_err();
     assert_eq!(unknown.kind(), ErrorKind::InvalidArgument);
 }
 
@@ -137,7 +142,7 @@ fn check(db: &DbWithTtl, model: &BTreeMap<Vec<u8>, (Vec<u8>, u64)>, now: u64) {
         .filter(|(_, (_, expires))| *expires == 0 || *expires > now)
         .map(|(key, (value, _))| (key.clone(), value.clone()))
         .collect();
-    let mut iter = db.iter(&READ(), &family).unwrap();
+    let mut iter = db.iter_cf_opt(&family, &READ()).unwrap();
     let mut forwards = Vec::new();
     iter.seek_to_first();
     while iter.valid() {
@@ -153,11 +158,11 @@ fn check(db: &DbWithTtl, model: &BTreeMap<Vec<u8>, (Vec<u8>, u64)>, now: u64) {
     }
     assert!(!iter.valid());
     let keys: Vec<&Vec<u8>> = model.keys().collect();
-    let found = db.multi_get(&READ(), &family, &keys);
+    let found = db.multi_get_cf_opt(&family, &keys, &READ());
     for (key, found) in keys.iter().zip(found) {
         let wanted = alive.iter().find(|row| row.0 == **key).map(|row| row.1.clone());
         assert_eq!(found.unwrap(), wanted);
-        assert_eq!(db.get(&READ(), &family, key).unwrap(), wanted);
+        assert_eq!(db.get_cf_opt(&family, key, &READ()).unwrap(), wanted);
     }
 }
 
@@ -176,28 +181,29 @@ fn no_read_returns_a_row_after_its_time() {
         let value = format!("value {step}").into_bytes();
         match rng.u32(..20) {
             0..6 => {
-                db.put(&WRITE(), &family, &key, &value).unwrap();
+                db.put_cf_opt(&family, &key, &value, &WRITE()).unwrap();
                 model.insert(key, (value, now + 20_000_000));
             }
             6..12 => {
                 let ttl = Duration::from_micros(rng.u64(1..40_000_000));
-                db.put_with_ttl(&WRITE(), &family, &key, &value, ttl).unwrap();
+                db.put_with_ttl_cf_opt(&family, &key, &value, ttl, &WRITE())
+                    .unwrap();
                 model.insert(key, (value, now + ttl.as_micros() as u64));
             }
             12 => {
                 db.set_ttl(&family, FamilyTtl::PerKey(None)).unwrap();
-                db.put(&WRITE(), &family, &key, &value).unwrap();
+                db.put_cf_opt(&family, &key, &value, &WRITE()).unwrap();
                 db.set_ttl(&family, FamilyTtl::PerKey(Some(seconds(20)))).unwrap();
                 model.insert(key, (value, 0));
             }
             13 => {
                 let mut batch = WriteBatch::new();
                 batch.put(&key, &value);
-                db.write_with_ttl(&WRITE(), &batch, seconds(3)).unwrap();
+                db.write_with_ttl(&batch, seconds(3), &WRITE()).unwrap();
                 model.insert(key, (value, now + 3_000_000));
             }
             14 => {
-                db.delete(&WRITE(), &family, &key).unwrap();
+                db.delete_cf_opt(&family, &key, &WRITE()).unwrap();
                 model.remove(&key);
             }
             15 | 16 => {
@@ -225,26 +231,29 @@ fn an_expired_row_hides_older_ones_and_is_gone_for_snapshots_too() {
     let (options, clock) = options();
     let db = DbWithTtl::open_with(&options, "/db", &by_key(None)).unwrap();
     let family = db.db().default_column_family();
-    db.put(&WRITE(), &family, b"k", b"for good").unwrap();
+    db.put_cf_opt(&family, b"k", b"for good", &WRITE()).unwrap();
     flush(db.db());
-    db.put_with_ttl(&WRITE(), &family, b"k", b"for a while", seconds(5))
+    db.put_with_ttl_cf_opt(&family, b"k", b"for a while", seconds(5), &WRITE())
         .unwrap();
     let read = ReadOptions {
         snapshot: Some(db.db().snapshot()),
         ..READ()
     };
-    let mut iter = db.iter(&read, &family).unwrap();
+    let mut iter = db.iter_cf_opt(&family, &read).unwrap();
     iter.seek(b"k");
     assert_eq!(iter.ttl_timestamp(), START.as_micros() as u64 + 5_000_000);
-    assert_eq!(db.get(&read, &family, b"k").unwrap().unwrap(), b"for a while");
+    assert_eq!(
+        db.get_cf_opt(&family, b"k", &read).unwrap().unwrap(),
+        b"for a while"
+    );
     clock.advance(seconds(5));
-    assert_eq!(db.get(&read, &family, b"k").unwrap(), None);
+    assert_eq!(db.get_cf_opt(&family, b"k", &read).unwrap(), None);
     iter.seek(b"k");
     assert!(!iter.valid());
     drop((iter, read));
     for _ in 0..2 {
         compact(&db, &family);
-        assert_eq!(db.get(&READ(), &family, b"k").unwrap(), None);
+        assert_eq!(db.get_cf_opt(&family, b"k", &READ()).unwrap(), None);
     }
     assert_eq!(db.db().get(b"k").unwrap(), None, "it is gone below, too");
 }
@@ -284,10 +293,10 @@ fn a_users_filter_sees_values_without_their_suffix() {
         let db = DbWithTtl::open_with(&options, "/db", &ttl).unwrap();
         let family = db.db().default_column_family();
         for value in [&b"drop"[..], b"quiet", b"kept"] {
-            db.put(&WRITE(), &family, value, value).unwrap();
+            db.put_cf_opt(&family, value, value, &WRITE()).unwrap();
         }
         compact(&db, &family);
-        let get = |key: &[u8]| db.get(&READ(), &family, key).unwrap();
+        let get = |key: &[u8]| db.get_cf_opt(&family, key, &READ()).unwrap();
         assert_eq!(get(b"drop"), None);
         assert_eq!(get(b"quiet").unwrap(), b"LOUD");
         assert_eq!(get(b"kept").unwrap(), b"kept");
@@ -332,8 +341,8 @@ fn a_family_keeps_its_kind_and_a_database_opened_without_says_so() {
     // RocksDB cannot distinguish plain values either, and reports each value as corrupt.
     let db = open(&options, "/plain", FamilyTtl::RocksDb(7)).unwrap();
     let family = db.db().default_column_family();
-    assert!(db.get(&READ(), &family, b"k").unwrap_err().is_corruption());
-    let mut iter = db.iter(&READ(), &family).unwrap();
+    assert!(db.get_cf_opt(&family, b"k", &READ()).unwrap_err().is_corruption());
+    let mut iter = db.iter_cf_opt(&family, &READ()).unwrap();
     iter.seek_to_first();
     assert!(!iter.valid() && iter.status().unwrap_err().is_corruption());
     drop((db, iter));
@@ -358,18 +367,18 @@ fn what_has_no_time_to_live_is_refused() {
     let (options, _) = options();
     let db = DbWithTtl::open_with(&options, "/db", &by_key(None)).unwrap();
     let family = db.db().default_column_family();
-    let error = db.merge(&WRITE(), &family, b"k", b"v").unwrap_err();
+    let error = db.merge_cf_opt(&family, b"k", b"v", &WRITE()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotSupported);
     let mut batch = WriteBatch::new();
     batch.put_entity(b"k", &[(b"a", b"1")]).unwrap();
-    let error = db.write(&WRITE(), &batch).unwrap_err();
+    let error = db.write_opt(&batch, &WRITE()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotSupported);
     let db = DbWithTtl::open(&options, "/other", 3).unwrap();
-    let foreign = db.put(&WRITE(), &family, b"k", b"v").unwrap_err();
+    let foreign = db.put_cf_opt(&family, b"k", b"v", &WRITE()).unwrap_err();
     assert_eq!(foreign.kind(), ErrorKind::InvalidArgument);
     let family = db.db().default_column_family();
     let error = db
-        .put_with_ttl(&WRITE(), &family, b"k", b"v", seconds(1))
+        .put_with_ttl_cf_opt(&family, b"k", b"v", seconds(1), &WRITE())
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotSupported);
 }
@@ -416,7 +425,7 @@ fn rocksdb_opens_ours_with_its_time_to_live_and_we_open_its() {
     options.fs = Options::default().fs;
     // By RocksDB's clock the row was written long ago; by Esker's clock, now.
     let db = DbWithTtl::open(&options, &path, 100).unwrap();
-    db.put(&WRITE(), &db.db().default_column_family(), b"ours", b"our value")
+    db.put_cf_opt(&db.db().default_column_family(), b"ours", b"our value", &WRITE())
         .unwrap();
     drop(db);
     let Some(said) = rocksdb(&path, 0) else {
@@ -425,14 +434,14 @@ fn rocksdb_opens_ours_with_its_time_to_live_and_we_open_its() {
     assert_eq!(said, "our value");
     let db = DbWithTtl::open(&options, &path, 100).unwrap();
     let family = db.db().default_column_family();
-    let get = |db: &DbWithTtl, key: &[u8]| db.get(&READ(), &family, key).unwrap();
+    let get = |db: &DbWithTtl, key: &[u8]| db.get_cf_opt(&family, key, &READ()).unwrap();
     assert_eq!(get(&db, b"theirs").unwrap(), b"their value");
     assert_eq!(get(&db, b"ours").unwrap(), b"our value");
     clock.advance(seconds(101));
     compact(&db, &family);
     assert_eq!(get(&db, b"ours"), None, "its time is over by our clock");
     assert_eq!(get(&db, b"theirs").unwrap(), b"their value");
-    db.put(&WRITE(), &family, b"ours", b"again").unwrap();
+    db.put_cf_opt(&family, b"ours", b"again", &WRITE()).unwrap();
     drop(db);
     // The row has expired by RocksDB's clock too.
     assert_eq!(rocksdb(&path, 100).unwrap(), "again");

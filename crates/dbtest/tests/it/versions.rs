@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use dbtest::by_hand::flush;
 use esker::{
-    ColumnFamily, CompactRangeOptions, Db, ErrorKind, IngestExternalFileOptions, Options, ReadOptions,
-    SstFileWriter, UserComparator, VersionsIterator, WriteBatch, WriteOptions,
+    ColumnFamily, Db, ErrorKind, IngestExternalFileOptions, Options, ReadOptions, SstFileWriter,
+    UserComparator, VersionsIterator, WriteBatch,
 };
 use vfs::MemFs;
 
@@ -22,6 +22,7 @@ fn open() -> (Options, Db, ColumnFamily) {
         ..Options::default()
     };
     options.column_family.comparator = UserComparator::BytewiseU64Ts;
+    options.column_family.merge_operator = base::merge::builtin("stringappend");
     let db = Db::open(&options, "/db").unwrap();
     let family = db.default_column_family();
     (options, db, family)
@@ -74,13 +75,11 @@ fn all_between_two_timestamps_are_shown_in_both_directions() {
             Some(value) => batch.put_at(&family, &key, &at.to_le_bytes(), value),
             None => batch.delete_at(&family, &key, &at.to_le_bytes()),
         }
-        db.write(&WriteOptions::default(), batch).unwrap();
+        db.write(batch).unwrap();
         model.insert((key, Reverse(at)), value);
         match step % 100 {
             30 => flush(&db),
-            60 => db
-                .compact_range(&family, &CompactRangeOptions::default(), None, None)
-                .unwrap(),
+            60 => db.compact_range_cf(&family, None, None).unwrap(),
             _ => {}
         }
         if step % 25 != 0 {
@@ -142,7 +141,7 @@ fn a_snapshot_and_history_that_is_gone_are_heeded() {
     let put = |value: &[u8]| {
         let mut batch = WriteBatch::new();
         batch.put_at(&family, b"k", &5u64.to_le_bytes(), value);
-        db.write(&WriteOptions::default(), batch).unwrap();
+        db.write(batch).unwrap();
     };
     put(b"first");
     let old = ReadOptions {
@@ -173,9 +172,9 @@ fn a_snapshot_and_history_that_is_gone_are_heeded() {
         iter_start_ts: Some(b"short".to_vec()),
         ..between(1, 2)
     });
-    assert!(db.iter_cf(&between(1, 9), &family).status().is_err());
+    assert!(db.iter_cf_opt(&family, &between(1, 9)).status().is_err());
     assert_eq!(
-        db.get_opt(&between(1, 9), &family, b"k").unwrap().unwrap(),
+        db.get_cf_opt(&family, b"k", &between(1, 9)).unwrap().unwrap(),
         b"again"
     );
     db.increase_full_history_ts_low(&family, &3u64.to_le_bytes())
@@ -195,6 +194,7 @@ fn a_file_is_written_at_timestamps() {
     let at = |timestamp: u64| timestamp.to_le_bytes();
     writer.put_at(b"a", &at(7), b"seven").unwrap();
     writer.put_at(b"a", &at(3), b"three").unwrap();
+    writer.merge_at(b"a", &at(2), b"merged").unwrap();
     writer.delete_at(b"b", &at(4)).unwrap();
     let order = writer.put_at(b"b", &at(5), b"newer").unwrap_err();
     assert_eq!(order.kind(), ErrorKind::InvalidArgument);
@@ -216,7 +216,72 @@ fn a_file_is_written_at_timestamps() {
         [
             (b"a".to_vec(), 7, Some(b"seven".to_vec())),
             (b"a".to_vec(), 3, Some(b"three".to_vec())),
+            (b"a".to_vec(), 2, Some(b"merged".to_vec())),
             (b"b".to_vec(), 4, None),
         ]
     );
+}
+
+#[test]
+fn a_merged_version_is_the_merge_as_of_its_timestamp() {
+    let (_, db, family) = open();
+    let write = |what: &str, at: u64, value: &[u8]| {
+        let mut batch = WriteBatch::new();
+        match what {
+            "put" => batch.put_at(&family, b"k", &at.to_le_bytes(), value),
+            "merge" => batch.merge_at(&family, b"k", &at.to_le_bytes(), value),
+            _ => batch.delete_at(&family, b"k", &at.to_le_bytes()),
+        }
+        db.write(batch).unwrap();
+    };
+    write("merge", 1, b"a");
+    write("put", 2, b"b");
+    write("merge", 3, b"c");
+    flush(&db);
+    // The older operand of one timestamp is merged, too.
+    write("merge", 3, b"d");
+    write("delete", 4, b"");
+    write("merge", 5, b"e");
+    write("merge", 6, b"f");
+    flush(&db);
+    let shown = |from: u64, to: u64| {
+        let mut iter = db.iter_versions(&between(from, to), &family).unwrap();
+        let mut shown = Vec::new();
+        iter.seek_to_first();
+        while iter.valid() {
+            let (_, at, value) = row(&iter);
+            let value = value.map(|value| String::from_utf8(value).unwrap());
+            shown.push((at, value));
+            iter.next();
+        }
+        iter.status().unwrap();
+        shown
+    };
+    let value = |at, value: &str| (at, Some(value.to_owned()));
+    let all = [
+        value(6, "e,f"),
+        value(5, "e"),
+        (4, None),
+        value(3, "b,c,d"),
+        value(2, "b"),
+        value(1, "a"),
+    ];
+    let check = || {
+        assert_eq!(shown(0, 9), all);
+        // The base of the oldest version is older than the range.
+        assert_eq!(shown(3, 3), [value(3, "b,c,d")]);
+        assert_eq!(shown(6, 9), [value(6, "e,f")]);
+        assert_eq!(shown(1, 1), [value(1, "a")]);
+    };
+    check();
+    db.compact_range_cf(&family, None, None).unwrap();
+    check();
+    let mut reversed = Vec::new();
+    let mut iter = db.iter_versions(&between(0, 9), &family).unwrap();
+    iter.seek_to_last();
+    while iter.valid() {
+        reversed.push(row(&iter).1);
+        iter.prev();
+    }
+    assert_eq!(reversed, [1, 2, 3, 4, 5, 6]);
 }

@@ -52,8 +52,7 @@ fn archived(fs: &dyn FileSystem) -> Vec<u64> {
 
 /// Writes a row of `bytes` bytes and has its WAL become obsolete.
 fn round(db: &Db, key: u64, bytes: usize) {
-    db.put(format!("{key:06}").as_bytes(), &vec![b'v'; bytes])
-        .unwrap();
+    db.put(format!("{key:06}").as_bytes(), vec![b'v'; bytes]).unwrap();
     flush(db);
     db.wait_for_purge().unwrap();
 }

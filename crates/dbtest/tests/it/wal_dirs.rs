@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base::filename;
 use dbtest::crash::dump;
-use esker::{CheckpointOptions, Db, Error, ErrorKind, FlushOptions, Options, OptionsFile};
+use esker::{CheckpointOptions, Db, Error, ErrorKind, Options, OptionsFile};
 use tempfile::TempDir;
 use testkit::oracle;
 use vfs::{FileSystem, MemFs, PosixFs};
@@ -93,7 +93,7 @@ fn a_wal_that_is_not_read_is_named_and_not_deleted() {
         // If the rows are in tables, the directory may change, and WALs that are not read stay.
         let db = Db::open(&right, "/db").unwrap();
         db.put(b"b", b"value").unwrap();
-        db.flush(&FlushOptions::default()).unwrap();
+        db.flush().unwrap();
         db.close().unwrap();
         let before = wals(&fs, place);
         put(&wrong, "/db", "c");

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use base::sync::Mutex;
 use dbtest::crash::dump;
 use esker::{
-    ColumnFamilyOptions, Db, Error, ErrorKind, FlushOptions, Operation, Options, RecoveryMode, Result,
-    WalFilter, WalProcessingOption, WriteBatch, WriteOptions,
+    ColumnFamilyOptions, Db, Error, ErrorKind, Operation, Options, RecoveryMode, Result, WalFilter,
+    WalProcessingOption, WriteBatch, WriteOptions,
 };
 use vfs::MemFs;
 
@@ -92,7 +92,7 @@ fn two_wals() -> MemFs {
     for rows in ["abc", "def"] {
         let db = Db::open(&options(&fs), DIR).unwrap();
         for row in rows.bytes() {
-            db.put(&[row], b"value").unwrap();
+            db.put([row], b"value").unwrap();
         }
         db.close().unwrap();
     }
@@ -218,9 +218,8 @@ fn families_are_told_with_the_wals_they_need() {
     let other = db
         .create_column_family("other", &ColumnFamilyOptions::default())
         .unwrap();
-    db.put_opt(&WriteOptions::default(), &other, b"k", b"value")
-        .unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    db.put_cf(&other, b"k", b"value").unwrap();
+    db.flush().unwrap();
     db.close().unwrap();
     let filter = Filter::new(|_, _| Ok(WalProcessingOption::ContinueProcessing));
     drop(Db::open(&with(&fs, &filter), DIR).unwrap());

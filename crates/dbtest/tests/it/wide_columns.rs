@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use dbtest::by_hand::flush;
 use esker::{
-    AttributeGroup, ColumnFamily, Columns, CompactRangeOptions, Db, ErrorKind, Options, ReadOptions,
-    UserComparator, WriteBatch, WriteBatchWithIndex, WriteOptions,
+    AttributeGroup, ColumnFamily, Columns, Db, ErrorKind, Options, ReadOptions, UserComparator, WriteBatch,
+    WriteBatchWithIndex, WriteOptions,
 };
 use tempfile::TempDir;
 use testkit::oracle;
@@ -104,7 +104,7 @@ fn check(db: &Db, families: &[&ColumnFamily], model: &Model) {
             let plain = rows
                 .get(key)
                 .map(|columns| columns.get(&b""[..]).cloned().unwrap_or_default());
-            assert_eq!(db.get_opt(&read, family, key).unwrap(), plain, "{key:?}");
+            assert_eq!(db.get_cf_opt(family, key, &read).unwrap(), plain, "{key:?}");
         }
     }
     // The expected rows of the iterators over several families.
@@ -170,15 +170,14 @@ fn random_rows_read_as_the_model_has_them() {
             for _ in 0..rng.u32(1..4) {
                 write(&mut rng, &mut batch, &families, &mut model);
             }
-            db.write(&WriteOptions::default(), batch).unwrap();
+            db.write(batch).unwrap();
         }
         check(&db, &families, &model);
         match round % 3 {
             0 => flush(&db),
             1 => {
                 for family in families {
-                    db.compact_range(family, &CompactRangeOptions::default(), None, None)
-                        .unwrap();
+                    db.compact_range_cf(family, None, None).unwrap();
                 }
             }
             _ => {}
@@ -200,7 +199,7 @@ fn it_turns_round_wherever_it_stands() {
     for _ in 0..120 {
         let mut batch = WriteBatch::new();
         write(&mut rng, &mut batch, &families, &mut model);
-        db.write(&WriteOptions::default(), batch).unwrap();
+        db.write(batch).unwrap();
     }
     let mut keys: Vec<&Vec<u8>> = model.iter().flat_map(BTreeMap::keys).collect();
     keys.sort();
@@ -329,8 +328,7 @@ fn a_group_of_families_is_written_at_once_and_read_at_one_moment() {
         for number in 1..2000 {
             write(number);
             if number % 100 == 0 {
-                db.flush_cf(&esker::FlushOptions::default(), std::slice::from_ref(first))
-                    .unwrap();
+                db.flush_cf(std::slice::from_ref(first)).unwrap();
             }
         }
         done.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -412,9 +410,8 @@ fn write_ours(path: &Path) {
     db.put_entity(&write, &family, b"merged", &[(b"a", b"1")])
         .unwrap();
     flush(&db);
-    db.merge(&write, &family, b"merged", b"x").unwrap();
-    db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-        .unwrap();
+    db.merge_cf_opt(&family, b"merged", b"x", &write).unwrap();
+    db.compact_range_cf(&family, None, None).unwrap();
     db.put_entity(&write, &family, b"in the WAL", &[(b"w", b"3")])
         .unwrap();
     db.put(b"plain", b"value").unwrap();

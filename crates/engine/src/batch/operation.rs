@@ -72,6 +72,22 @@ pub(crate) fn set_sequence(rep: &mut [u8], sequence: SeqNo) {
 }
 
 /// One operation of a batch. Keys include their timestamps if the family has timestamps.
+///
+/// ```
+/// use esker::{Operation, Operations, WriteBatch};
+///
+/// let mut batch = WriteBatch::new();
+/// batch.put(b"a", b"1");
+/// batch.delete(b"b");
+/// for operation in Operations::new(batch.data())? {
+///     match operation? {
+///         Operation::Put { key, value, .. } => assert_eq!((key, value), (&b"a"[..], &b"1"[..])),
+///         Operation::Delete { key, .. } => assert_eq!(key, b"b"),
+///         other => println!("{other:?}"),
+///     }
+/// }
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(
     missing_docs,
@@ -201,6 +217,8 @@ impl<'a> Operation<'a> {
 }
 
 /// Decodes a batch's operations. An error ends the iteration and carries the offset within the batch.
+///
+/// See the example of [`Operation`].
 #[derive(Clone)]
 pub struct Operations<'a> {
     pub(crate) reader: Reader<'a>,

@@ -20,6 +20,21 @@ use crate::batch::protection::{self, BatchProtection, ProtectionMark};
 /// trailer. A larger operation is not added, and the batch can no longer be written:
 /// [`Db::write`](crate::Db::write) returns the error of [`status`](WriteBatch::status) before any part of the
 /// batch reaches the WAL.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::WriteBatch;
+///
+/// db.put(b"from", b"100")?;
+/// let mut batch = WriteBatch::new();
+/// batch.delete(b"from");
+/// batch.put(b"to", b"100");
+/// db.write(batch)?;
+/// assert!(db.get(b"from")?.is_none() && db.get(b"to")?.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct WriteBatch {
     rep: Vec<u8>,
@@ -318,6 +333,21 @@ impl WriteBatch {
             reader: Reader::new(&self.rep[offset..]),
             ..self.operations()
         }
+    }
+
+    /// Replaces bytes of the wire format that are a part of a key.
+    pub(super) fn overwrite(&mut self, at: usize, bytes: &[u8]) {
+        self.rep[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// Takes the checksums of the operations as they are now.
+    pub(super) fn protect_again(&mut self) {
+        let Some(mut protection) = self.protection.take() else {
+            return;
+        };
+        protection.clear();
+        protection.append(self.operations(), None);
+        self.protection = Some(protection);
     }
 
     #[inline]

@@ -20,8 +20,8 @@ impl Db {
         writer: Box<dyn TraceWriter>,
     ) -> Result<()> {
         self.inner().check_open()?;
-        self.inner().block_trace.start(options, writer)?;
-        self.inner().query_trace.watch_blocks(true);
+        self.inner().traces.block.start(options, writer)?;
+        self.inner().traces.query.watch_blocks(true);
         Ok(())
     }
 

@@ -47,19 +47,19 @@ impl Db {
         };
         let writes = WriteOptions::default();
         if comparator.compare(&first, begin).is_lt() {
-            self.delete_range(&writes, family, &first, begin)?;
+            self.delete_range_cf_opt(family, &first, begin, &writes)?;
         }
         if comparator.compare(end, &last).is_le() {
-            self.delete_range(&writes, family, end, &last)?;
+            self.delete_range_cf_opt(family, end, &last, &writes)?;
             // The end of a range is not in it.
-            self.delete_opt(&writes, family, &last)?;
+            self.delete_cf_opt(family, &last, &writes)?;
         }
         let thorough = CompactRangeOptions {
             exclusive_manual_compaction: true,
             bottommost_level_compaction: BottommostLevelCompaction::ForceOptimized,
             ..CompactRangeOptions::default()
         };
-        self.compact_range(family, &thorough, None, None)
+        self.compact_range_cf_opt(family, None, None, &thorough)
     }
 
     /// The first and the last key of the family's tables; `None` if it has no table.

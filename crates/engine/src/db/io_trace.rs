@@ -17,7 +17,7 @@ impl Db {
     /// the database is closed.
     pub fn start_io_trace(&self, options: &TraceOptions, writer: Box<dyn TraceWriter>) -> Result<()> {
         self.inner().check_open()?;
-        self.inner().io_trace.start(options, writer)
+        self.inner().traces.io.start(options, writer)
     }
 
     /// Ends the trace of I/O, if there is one, and closes its writer. Closing the database does the same.
@@ -25,6 +25,6 @@ impl Db {
     /// # Errors
     /// The error of the first record that could not be written.
     pub fn end_io_trace(&self) -> Result<()> {
-        self.inner().io_trace.end()
+        self.inner().traces.io.end()
     }
 }

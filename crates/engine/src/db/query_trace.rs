@@ -15,7 +15,7 @@ impl Db {
     /// if the database is closed.
     pub fn start_trace(&self, options: &TraceOptions, writer: Box<dyn TraceWriter>) -> Result<()> {
         self.inner().check_open()?;
-        self.inner().query_trace.start(options.clone(), writer)
+        self.inner().traces.query.start(options.clone(), writer)
     }
 
     /// Ends the trace of queries and closes its writer. Closing the database does the same.
@@ -23,7 +23,7 @@ impl Db {
     /// # Errors
     /// `Io` if no trace of queries is running; the error of the first record that could not be written.
     pub fn end_trace(&self) -> Result<()> {
-        let ended = self.inner().query_trace.end();
+        let ended = self.inner().traces.query.end();
         ended.unwrap_or_else(|| Err(Error::new(ErrorKind::Io, "No trace file to close")))
     }
 }

@@ -10,7 +10,6 @@ use base::{Error, ErrorKind, Result};
 
 use crate::batch::write_batch::WriteBatch;
 use crate::files::pinned_value::PinnedValue;
-use crate::options::WriteOptions;
 use crate::state::column_family::ColumnFamily;
 use crate::state::handle::Db;
 use crate::state::read_options::ReadOptions;
@@ -22,6 +21,8 @@ use crate::trace::record::{TraceRecord, TracedQuery};
 const AHEAD: usize = 16;
 
 /// The options of a replay of a trace of queries.
+///
+/// See the example of [`Replayer`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayOptions {
     /// The number of threads that run queries. With several threads, queries may run in another order than in
@@ -42,6 +43,8 @@ impl Default for ReplayOptions {
 }
 
 /// The result of a replayed query.
+///
+/// See the example of [`Replayer`].
 #[derive(Clone, Debug)]
 pub enum Replayed {
     /// The write succeeded.
@@ -312,12 +315,12 @@ fn execute(db: &Db, families: &HashMap<u32, ColumnFamily>, query: &TracedQuery) 
     match query {
         TracedQuery::Write(batch) => {
             let batch = WriteBatch::from_data(batch)?;
-            db.write(&WriteOptions::default(), batch)?;
+            db.write(batch)?;
             Ok(Replayed::Written)
         }
-        TracedQuery::Get { family, key } => {
-            db.get_opt(&options, family_of(family)?, key).map(Replayed::Value)
-        }
+        TracedQuery::Get { family, key } => db
+            .get_cf_opt(family_of(family)?, key, &options)
+            .map(Replayed::Value),
         TracedQuery::MultiGet(keys) => {
             let families = keys.iter().map(|(family, _)| family_of(family));
             let families = families.collect::<Result<Vec<_>>>()?;
@@ -344,7 +347,7 @@ fn execute(db: &Db, families: &HashMap<u32, ColumnFamily>, query: &TracedQuery) 
                 iterate_upper_bound: bound(upper),
                 ..options
             };
-            let mut iter = db.iter_cf(&options, family_of(family)?);
+            let mut iter = db.iter_cf_opt(family_of(family)?, &options);
             match for_prev {
                 true => iter.seek_for_prev(key),
                 false => iter.seek(key),

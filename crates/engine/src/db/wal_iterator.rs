@@ -12,6 +12,18 @@ use crate::files::archived_wals::directory;
 use crate::state::handle::Db;
 
 /// A WAL of the database.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// let current = db.get_current_wal_file()?;
+/// assert!(!current.archived);
+/// for wal in db.get_sorted_wal_files()? {
+///     println!("{}: {} bytes from row {}", wal.path.display(), wal.size, wal.start_sequence);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WalFile {
     /// The file number.
@@ -31,6 +43,21 @@ pub struct WalFile {
 /// checks for batches written since, in later WALs too: RocksDB's `TryAgain`, which asks for a new iterator
 /// there, does not occur. A two-phase transaction is one batch, at its commit. The iterator keeps the
 /// database open.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// let since = db.latest_sequence_number() + 1;
+/// db.put(b"a", b"1")?;
+/// let mut updates = db.get_updates_since(since)?;
+/// while let Some((sequence, batch)) = updates.batch() {
+///     println!("{sequence}: {} rows", batch.count());
+///     updates.next();
+/// }
+/// updates.status()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct TransactionLogIterator {
     stream: UpdateStream,
     /// Batches whose last row is older are skipped.

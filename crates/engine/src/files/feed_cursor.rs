@@ -35,7 +35,7 @@ pub(crate) struct Cursor {
     pub position: SeqNo,
     /// The oldest WAL that is needed to go on from there.
     pub keep: u64,
-    /// Bytes of archived WALs that are kept for it.
+    /// The maximum number of bytes of archived WALs that are kept for the cursor.
     pub budget: u64,
     /// The time of the last acknowledgement in seconds since 1970.
     pub acknowledged: u64,

@@ -112,8 +112,11 @@ pub(crate) fn compare(sum: FileCrc32c, recorded: &[u8], path: &Path) -> Result<(
     if computed[..] == *recorded {
         return Ok(());
     }
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     Err(Error::corruption(format!(
-        "file checksum mismatch: the MANIFEST says {recorded:02x?}, computed {computed:02x?}"
+        "file checksum mismatch: the MANIFEST says 0x{}, computed 0x{}",
+        hex(recorded),
+        hex(&computed)
     ))
     .in_file(path))
 }

@@ -10,16 +10,17 @@ use std::time::Duration;
 use base::sync::{Condvar, Mutex, MutexGuard};
 use base::user_code::catch;
 use sst::Table;
-use vfs::{FileSync, FileSystem};
+use vfs::FileSync;
 
 use crate::events::Event;
+use crate::files::deletion::Deletion;
 use crate::files::wal_archive::WalArchive;
 use crate::log::listeners::Listeners;
 use crate::options::thread_pool::Lane;
 
 /// The queue of files to delete.
 pub(crate) struct ObsoleteFiles {
-    fs: Arc<dyn FileSystem>,
+    deletion: Arc<Deletion>,
     listeners: Listeners,
     queue: Mutex<Queue>,
     changed: Condvar,
@@ -65,9 +66,9 @@ pub(crate) struct Hold {
 
 impl ObsoleteFiles {
     /// An empty queue.
-    pub fn new(fs: Arc<dyn FileSystem>, listeners: Listeners) -> ObsoleteFiles {
+    pub fn new(deletion: Deletion, listeners: Listeners) -> ObsoleteFiles {
         ObsoleteFiles {
-            fs,
+            deletion: Arc::new(deletion),
             listeners,
             queue: Mutex::default(),
             changed: Condvar::new(),
@@ -88,6 +89,11 @@ impl ObsoleteFiles {
     pub fn archive_in(&self, archive: Arc<WalArchive>) {
         // A database is opened once.
         let _ = self.archive.set(archive);
+    }
+
+    /// The deletion of single files.
+    pub fn deletion(&self) -> &Arc<Deletion> {
+        &self.deletion
     }
 
     /// The archive of WALs, once the database is being opened for writing.
@@ -254,7 +260,7 @@ impl ObsoleteFiles {
         if self.archive().is_some_and(|archive| archive.take(&path)) {
             return;
         }
-        if self.fs.remove(&path).is_ok() {
+        if self.deletion.delete(&path).is_ok() {
             self.listeners.notify(&Event::FileDeleted {
                 path: path.display().to_string(),
             });

@@ -7,6 +7,19 @@ use sst::{Block, PinnedBytes};
 
 /// A value that was read. It refers to a block of a table, to a memtable or to a cached blob, and keeps that
 /// alive; a value that was merged or assembled is an owned copy.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// db.put(b"key", b"value")?;
+/// if let Some(value) = db.get_pinned(b"key")? {
+///     assert_eq!(&value[..], b"value"); // no copy
+///     let owned: Vec<u8> = value.into_vec();
+///     assert_eq!(owned, b"value");
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct PinnedValue(Repr);
 
 enum Repr {
@@ -17,6 +30,8 @@ enum Repr {
     Entity(Vec<u8>),
     /// A value of a blob file, in the block cache.
     Cached(Handle<Block>),
+    /// The first bytes of another value.
+    First(Box<PinnedValue>, usize),
 }
 
 impl PinnedValue {
@@ -48,6 +63,21 @@ impl PinnedValue {
         PinnedValue(Repr::Block(bytes))
     }
 
+    /// The first `length` bytes of the value, which stays pinned; all if it is shorter.
+    pub(crate) fn first(self, length: usize) -> PinnedValue {
+        match self.0 {
+            Repr::Owned(mut bytes) => {
+                bytes.truncate(length);
+                PinnedValue::owned(bytes)
+            }
+            repr => {
+                let whole = PinnedValue(repr);
+                let length = length.min(whole.len());
+                PinnedValue(Repr::First(Box::new(whole), length))
+            }
+        }
+    }
+
     /// The bytes as a vector; copied unless the value is owned.
     pub fn into_vec(self) -> Vec<u8> {
         match self.0 {
@@ -55,6 +85,7 @@ impl PinnedValue {
             Repr::Memtable(bytes) => bytes.to_vec(),
             Repr::Owned(bytes) | Repr::Entity(bytes) => bytes,
             Repr::Cached(blob) => blob.data().to_vec(),
+            Repr::First(whole, length) => whole[..length].to_vec(),
         }
     }
 }
@@ -67,6 +98,7 @@ impl Deref for PinnedValue {
             Repr::Memtable(bytes) => bytes,
             Repr::Owned(bytes) | Repr::Entity(bytes) => bytes,
             Repr::Cached(blob) => blob.data(),
+            Repr::First(whole, length) => &whole[..*length],
         }
     }
 }

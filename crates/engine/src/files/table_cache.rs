@@ -1,12 +1,13 @@
 //! Open tables. The slot of a file's table is attached to the file's metadata, so that finding it takes no
 //! lock and no hash.
 
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use base::prefix::PrefixExtractor;
 use base::statistics::{Histogram, Ticker};
-use base::{Error, ErrorKind, InternalComparator, Result, filename, internal_key};
+use base::{Error, ErrorKind, InternalComparator, Result, SeqNo, filename, internal_key};
 use cache::{EntryRole, RoleUsage};
 use codec::compression::CompressionType;
 use manifest::{FileMetadata, FileStats};
@@ -20,6 +21,7 @@ use vfs::{Access, FileSystem, OpenOptions, RandomAccessFile, RateLimiter};
 use crate::files::obsolete_files::ObsoleteFiles;
 use crate::files::open_limit::{Closable, OpenLimit};
 use crate::files::read_latency::ReadLatency;
+use crate::files::row_cache::RowCache;
 use crate::files::table_place::{OpenTable, TablePlace};
 use crate::files::timed_file::TimedFile;
 use crate::options::TablePaths;
@@ -30,6 +32,9 @@ pub(crate) struct TableCacheOptions {
     pub cmp: InternalComparator,
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
     pub block_cache: Option<Arc<BlockCache>>,
+    pub row_cache: Option<Arc<BlockCache>>,
+    /// True if the memory of open tables is charged to the block cache.
+    pub charges_cache: bool,
     pub stats: Arc<Stats>,
     pub rate_limiter: Option<Arc<RateLimiter>>,
     pub direct: bool,
@@ -61,6 +66,7 @@ pub(crate) struct TableCache {
     options: TableCacheOptions,
     /// The owner id of the family's tables in the block cache; 0 without a cache.
     cache_owner: u32,
+    rows: Option<RowCache>,
     limit: Arc<OpenLimit>,
     obsolete: Arc<ObsoleteFiles>,
     /// The bytes of the family's obsolete tables, which no later version refers to, that a reader still
@@ -204,11 +210,13 @@ impl TableCache {
     ) -> TableCache {
         let cache_owner = options.block_cache.as_ref().map_or(0, |cache| cache.new_owner());
         let latency = Arc::new(ReadLatency::new(options.num_levels));
+        let rows = options.row_cache.clone().map(RowCache::new);
         TableCache {
             fs,
             paths,
             options,
             cache_owner,
+            rows,
             limit,
             obsolete,
             zombie_bytes: Arc::default(),
@@ -253,6 +261,17 @@ impl TableCache {
     /// The block cache of the family's tables.
     pub fn block_cache(&self) -> Option<&Arc<BlockCache>> {
         self.options.block_cache.as_ref()
+    }
+
+    /// The row cache of the family's tables, if there is one.
+    #[inline]
+    pub fn rows(&self) -> Option<&RowCache> {
+        self.rows.as_ref()
+    }
+
+    /// The cache that holds the rows of [`rows`](TableCache::rows).
+    pub fn row_cache(&self) -> Option<&Arc<BlockCache>> {
+        self.options.row_cache.as_ref()
     }
 
     /// The usage of the block cache by the family's tables, by role; `None` without a cache.
@@ -465,8 +484,29 @@ impl TableCache {
     }
 
     fn open_table_in(&self, file: &FileMetadata, open: OpenOptions) -> Result<Arc<Table>> {
-        let path = self.paths.table(file);
         let reader = self.open_file(file, &open)?;
+        self.open_reader(file, reader, Some(file.largest_seqno), self.paths.table(file))
+    }
+
+    /// Opens the table at `path` in the place of the table of `file`, and keeps it open. No MANIFEST knows
+    /// the table: its global sequence number is the one that it records. Requires a cache without a limit of
+    /// open files.
+    pub fn open_foreign(&self, file: &FileMetadata, path: &Path) -> Result<Arc<Table>> {
+        let open = self.open_options();
+        let reader = self.fs.open_random(path, &open)?;
+        let (stats, limiter) = (&self.options.stats, &self.options.rate_limiter);
+        let reader = TimedFile::over(reader, stats, limiter, open.access, None);
+        let table = self.open_reader(file, reader, None, path.to_path_buf())?;
+        Ok(self.slot(file).table.set(table).share())
+    }
+
+    fn open_reader(
+        &self,
+        file: &FileMetadata,
+        reader: Arc<dyn RandomAccessFile>,
+        largest_seqno: Option<SeqNo>,
+        path: PathBuf,
+    ) -> Result<Arc<Table>> {
         let slot = self.slot(file);
         let flushed = slot.level_0.load(Ordering::Relaxed) && file.size <= self.options.largest_flushed;
         let options = TableReadOptions {
@@ -477,7 +517,7 @@ impl TableCache {
             metadata_caching: self.options.metadata_caching[usize::from(flushed)],
             cmp: self.options.cmp.clone(),
             file_number: file.number,
-            largest_seqno: Some(file.largest_seqno),
+            largest_seqno,
             cache: self.options.block_cache.clone(),
             caches_first_reads: self.options.caches_first_reads,
             prefix_extractor: self.options.prefix_extractor.clone(),
@@ -485,6 +525,7 @@ impl TableCache {
             block_protection_bytes_per_key: self.options.block_protection_bytes_per_key,
             auto_readahead: self.options.auto_readahead,
             block_trace: self.options.block_trace.clone(),
+            charges_cache: self.options.charges_cache,
         };
         let table = Table::open(reader, options).map_err(|error| error.in_file(&path))?;
         if self.options.verify_unique_ids {

@@ -19,10 +19,12 @@ use base::sync::{Mutex, MutexGuard};
 use vfs::FileSystem;
 
 use crate::files::archived_wals::{archived, create_directory, directory};
+use crate::files::deletion::Deletion;
 use crate::files::dropped_families;
 use crate::files::feed_cursor::{self, Cursor};
 use crate::log::{InfoLog, log_line};
 use crate::options::Options;
+use crate::options::sst_file_manager::is_trash;
 
 /// The longest time between two looks for archived WALs that are too old.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(600);
@@ -30,6 +32,7 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(600);
 /// The archive of a database that is open for writing.
 pub(crate) struct WalArchive {
     fs: Arc<dyn FileSystem>,
+    deletion: Arc<Deletion>,
     clock: Arc<dyn Clock>,
     log: Arc<InfoLog>,
     /// The directory of the live WALs.
@@ -50,31 +53,44 @@ pub(crate) struct WalArchive {
     names: Mutex<()>,
 }
 
-/// Deletes the archived WALs and the files of change feeds, and the directory if nothing else is in it.
-pub(crate) fn destroy(fs: &dyn FileSystem, wal_dir: &Path) -> Result<()> {
+/// Deletes the archived WALs, with `delete`, and the files of change feeds.
+pub(crate) fn destroy(
+    fs: &dyn FileSystem,
+    wal_dir: &Path,
+    delete: &dyn Fn(&Path) -> Result<()>,
+) -> Result<()> {
     let dir = directory(wal_dir);
     if !fs.exists(&dir)? {
         return Ok(());
     }
     for name in fs.list(&dir)? {
-        let is_wal = matches!(filename::parse(&name), Some(FileKind::Wal(_)));
+        if is_trash(&name) || matches!(filename::parse(&name), Some(FileKind::Wal(_))) {
+            delete(&dir.join(&name))?;
+        }
         let is_of_feeds = feed_cursor::is_cursor_file(&name)
             || [dropped_families::DROPPED, dropped_families::TEMPORARY].contains(&&*name);
-        if is_wal || is_of_feeds {
+        if is_of_feeds {
             fs.remove(&dir.join(name))?;
         }
-    }
-    if fs.list(&dir)?.is_empty() {
-        fs.remove_dir(&dir)?;
     }
     Ok(())
 }
 
+/// Removes the directory if nothing is in it.
+pub(crate) fn remove_empty(fs: &dyn FileSystem, wal_dir: &Path) -> Result<()> {
+    let dir = directory(wal_dir);
+    match fs.exists(&dir)? && fs.list(&dir)?.is_empty() {
+        true => fs.remove_dir(&dir),
+        false => Ok(()),
+    }
+}
+
 impl WalArchive {
     /// The archive as the options have it.
-    pub fn new(options: &Options, wal_dir: &Path, log: Arc<InfoLog>) -> WalArchive {
+    pub fn new(options: &Options, wal_dir: &Path, deletion: Arc<Deletion>, log: Arc<InfoLog>) -> WalArchive {
         WalArchive {
             fs: options.fs.clone(),
+            deletion,
             clock: options.clock.clone(),
             log,
             wal_dir: wal_dir.to_path_buf(),
@@ -271,7 +287,7 @@ impl WalArchive {
     }
 
     fn delete(&self, path: &Path, why: &str) {
-        match self.fs.remove(path) {
+        match self.deletion.delete(path) {
             Ok(()) => log_line!(
                 self.log,
                 Info,

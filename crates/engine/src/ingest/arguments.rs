@@ -10,6 +10,8 @@ use crate::options::RangeOpt;
 use crate::state::column_family::ColumnFamily;
 
 /// The options of an ingestion. Names and defaults are RocksDB's.
+///
+/// See the example of [`IngestExternalFileArg`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IngestExternalFileOptions {
     /// Moves the files into the database: links them if the file system supports that, and removes their
@@ -28,7 +30,8 @@ pub struct IngestExternalFileOptions {
     /// snapshot is open. If false, such a file is refused. Default: true.
     pub allow_global_seqno: bool,
     /// Allows the ingestion to flush memtables that overlap the files, or that have rows while a file goes to
-    /// L0; writers wait for the flush. If false, the files are refused in this case. Default: true.
+    /// L0; writers of the files' keys wait for the flush. If false, the files are refused in this case.
+    /// Default: true.
     pub allow_blocking_flush: bool,
     /// Places the files in the last level, below all existing data: for a key that the database has already,
     /// its own value stays. Requires a family with
@@ -36,7 +39,7 @@ pub struct IngestExternalFileOptions {
     /// files. Default: false.
     pub ingest_behind: bool,
     /// Writes the sequence number of a file into the file, for RocksDB before 5.16. The file is copied for
-    /// that, while writers wait. If false, only the MANIFEST has the number. Default: false.
+    /// that, while writers of its keys wait. If false, only the MANIFEST has the number. Default: false.
     pub write_global_seqno: bool,
     /// Reads the files completely first, to verify the checksum of each block and the order, kind and
     /// sequence number of each entry. If false, only a file's first and last entries, its index and its range
@@ -84,6 +87,26 @@ impl Default for IngestExternalFileOptions {
 }
 
 /// The files to ingest into one column family.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::{IngestExternalFileArg, IngestExternalFileOptions, SstFileWriter};
+///
+/// let path = dir.path().join("rows.sst");
+/// let mut writer = SstFileWriter::new(&options);
+/// writer.open(&path)?;
+/// writer.put(b"a", b"1")?;
+/// let info = writer.finish()?;
+///
+/// let moved = IngestExternalFileOptions { move_files: true, ..Default::default() };
+/// let mut arg = IngestExternalFileArg::new(&db.default_column_family(), [&path], moved);
+/// arg.file_infos.extend(info.prepared_file_info); // the file need not be read again
+/// db.ingest_external_files(&[arg])?;
+/// assert!(db.get(b"a")?.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct IngestExternalFileArg {
     /// The column family.
@@ -102,8 +125,8 @@ pub struct IngestExternalFileArg {
     /// The range whose existing rows are replaced by the ingested files, in the same step: tables within the
     /// range are dropped unread, and the ingested files are then its only contents. Every file must be within
     /// the range. Rows of the range in memory are flushed first, and compactions of the family awaited, while
-    /// writers wait. If a table is partly within the range, the ingestion fails: compact the range first, or
-    /// separate its keys by an `sst_partitioner`. Snapshots show the new contents:
+    /// writers of the range wait. A table that is partly within the range is rewritten without the rows of
+    /// the range, where RocksDB refuses the ingestion. Snapshots show the new contents:
     /// [`snapshot_consistency`](IngestExternalFileOptions::snapshot_consistency) must be false. The
     /// replacement takes a sequence number: a transaction that is validated by an older one finds every key
     /// of the range written.
@@ -117,6 +140,8 @@ pub struct IngestExternalFileArg {
 }
 
 /// The information about a finished table file that replaces opening it.
+///
+/// See the example of [`IngestExternalFileArg`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreparedFileInfo {
     pub(super) size: u64,

@@ -8,11 +8,14 @@ use base::sync::MutexGuard;
 use base::{Error, Result, SeqNo, internal_key};
 use compact::picker::JobId;
 use manifest::{FileMetadata, Version, VersionEdit};
+use memtable::Memtable;
 use vfs::{Access, CreateOptions, OpenOptions};
 
+use super::cut::Borders;
+use super::latch::Reserved;
 use super::levels::Place;
 use super::prepare::{PreparedFamily, PreparedFile};
-use super::replace::{deletions, without};
+use super::replace::changed;
 use crate::events::{Event, IngestedFile};
 use crate::files::table_cache::file_stats;
 use crate::log::log_line;
@@ -21,23 +24,8 @@ use crate::state::db_inner::DbInner;
 use crate::state::db_state::{DbState, INGESTION};
 use crate::state::level_stats::IngestedStats;
 use crate::state::removals::KeyRange;
-use crate::state::write_queue::Settled;
 
 impl DbInner {
-    /// Records the replaced ranges, for transactions that have read them, with a new sequence number.
-    fn note_replaced(&self, families: &[PreparedFamily], last: &mut SeqNo) -> Vec<(Arc<Family>, KeyRange)> {
-        let ranges = families.iter().filter_map(|own| {
-            let range = own.replace.as_ref()?.to_key_range();
-            Some((own.family.clone(), range))
-        });
-        let ranges: Vec<(Arc<Family>, KeyRange)> = ranges.collect();
-        for (family, range) in &ranges {
-            family.removals.begin(range.clone(), self.oldest_snapshot());
-        }
-        *last += u64::from(!ranges.is_empty());
-        ranges
-    }
-
     /// Makes prepared files part of their families, or removes them from the directory after an error.
     pub(super) fn commit_ingestion(&self, mut families: Vec<PreparedFamily>) -> Result<SeqNo> {
         let mut recorded = false;
@@ -70,93 +58,93 @@ impl DbInner {
         }
     }
 
-    /// `recorded` is set once the MANIFEST may name the files.
+    /// `recorded` is set once the MANIFEST may name the files. Writers of other keys than those of the files
+    /// go on: see `latch.rs`.
     fn put_in_place(&self, families: &mut [PreparedFamily], recorded: &mut bool) -> Result<SeqNo> {
-        let mut writer = self.writer.lock();
-        for own in families.iter() {
-            own.family.check_writable()?;
-        }
+        let latch = self.latch_ranges(families)?;
+        self.flush_overlapping(families)?;
+        // Most of the WAL is synced before snapshots have to wait.
+        self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;
         let mut spanned = Vec::new();
         loop {
-            let to_flush = self.switch_overlapping(&mut writer, families, &spanned)?;
-            if !to_flush.is_empty() {
-                self.finish_flush(&to_flush)?;
-            }
-            // Earlier rows must not be lost while the ingested rows survive.
-            self.flush_wal_of(&mut writer)?;
-            self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;
-            match self.try_to_install(&mut writer, families, recorded)? {
-                Err(Obstacle::Memtables(families)) => spanned = families,
-                Err(Obstacle::ExclusiveJob) => spanned.clear(),
-                Ok((state, places)) => {
-                    let last = writer.last_seqno;
-                    self.tell_ingested(state, writer, families, &places);
-                    return Ok(last);
+            let mut reserved = self.reserve_seqnos(families, &spanned)?;
+            let tried = self.try_to_install(families, &spanned, &reserved, recorded);
+            drop(reserved.gate.take());
+            match tried {
+                Ok(Ok(installed)) => {
+                    let newest = self.settle_seqnos(&reserved, installed.last);
+                    let is_newest = newest == installed.last;
+                    for (family, range, replaced) in installed.noted {
+                        // If rows were written meanwhile, a transaction may have read at a higher number than
+                        // that of the files, before they were installed.
+                        let noted = (replaced || !is_newest).then_some(newest);
+                        family.removals.end(&range, noted);
+                    }
+                    drop(latch);
+                    self.tell_installed(families, &installed.places, installed.shapes);
+                    return Ok(installed.last);
                 }
-            }
-        }
-    }
-
-    /// Switches the memtables that hold rows older than the ingested files, and those of the families
-    /// `spanned`. Returns when the WAL is not locked, with the families to flush; no row has been written
-    /// since they were determined.
-    fn switch_overlapping(
-        &self,
-        writer: &mut Settled<'_>,
-        families: &[PreparedFamily],
-        spanned: &[u32],
-    ) -> Result<Vec<u32>> {
-        loop {
-            self.wait_until_wal_unlocked(writer)?;
-            let mut to_flush = overlapping(families)?;
-            to_flush.extend(spanned);
-            let to_flush = self.state.lock().switched_with(to_flush);
-            if to_flush.is_empty() || !self.switch_to_flush(writer, &to_flush)? {
-                return Ok(to_flush);
+                Ok(Err(obstacle)) => {
+                    self.release_seqnos(reserved);
+                    match obstacle {
+                        Obstacle::Memtables(families) => spanned = families,
+                        Obstacle::ExclusiveJob => spanned.clear(),
+                    }
+                }
+                Err(error) => {
+                    self.release_seqnos(reserved);
+                    return Err(error);
+                }
             }
         }
     }
 
     fn try_to_install(
         &self,
-        writer: &mut Settled<'_>,
         families: &mut [PreparedFamily],
+        spanned: &[u32],
+        reserved: &Reserved<'_>,
         recorded: &mut bool,
-    ) -> Result<Result<Installed<'_>, Obstacle>> {
-        let mut last = writer.last_seqno;
+    ) -> Result<Result<Installed, Obstacle>> {
+        if !spanned.is_empty() {
+            let switched = self.state.lock().switched_with(spanned.to_vec());
+            self.finish_flush(&switched)?;
+        }
+        self.sync_wal(reserved.records)?;
+        let mut borders = self.cut_borders(families)?;
+        let mut last = reserved.before;
         let mut state = self.state.lock();
         self.claim_manifest_for_files(&mut state, families)?;
-        // While the gate exists no snapshot is taken: one taken now would later show files that were not
-        // there.
-        let gate = families
-            .iter()
-            .any(|own| own.options.snapshot_consistency)
-            .then(|| self.snapshots.close_gate());
-        let mut reserved = Vec::new();
+        let mut taken = Vec::new();
         let planned = self.guarded_in(&mut state, INGESTION, |state| {
-            let places = match self.place_files(state, families, &mut last, &mut reserved)? {
+            let places = match self.place_files(state, families, &borders, &mut last, &mut taken)? {
                 Ok(places) => places,
                 Err(obstacle) => return Ok(Err(obstacle)),
             };
-            let spanning = spanning(state, families, &places)?;
+            let spanning = spanning(state, families, &places, reserved)?;
             if !spanning.is_empty() {
                 return Ok(Err(Obstacle::Memtables(spanning)));
             }
             MutexGuard::unlocked(state, || self.write_seqnos(families, &places))?;
-            let edits = self.edits(state, families, &places)?;
+            let edits = self.edits(state, families, &borders, &places)?;
             Ok(Ok((places, edits)))
         });
         let outcome = match planned {
             Ok(Ok((places, edits))) => {
                 *recorded = true;
+                borders.recorded = true;
                 let files = edits.iter().flat_map(|edit| &edit.new_files);
                 last = files.fold(last, |last, (_, file)| last.max(file.largest_seqno));
-                let replaced = self.note_replaced(families, &mut last);
+                let noted = self.note_ranges(families, &places, &mut last);
                 let applied = self.apply_claimed(&mut state, edits, Some(last), |_| ());
-                for (family, range) in replaced {
-                    family.removals.end(&range, applied.is_ok().then_some(last));
+                match applied {
+                    Ok(()) => Ok(Ok((places, noted))),
+                    Err(error) => {
+                        let end = |(family, range, _): &Noted| family.removals.end(range, None);
+                        noted.iter().for_each(end);
+                        Err(error)
+                    }
                 }
-                applied.map(|()| Ok(places))
             }
             Ok(Err(obstacle)) => {
                 self.disclaim_manifest(&mut state);
@@ -167,27 +155,53 @@ impl DbInner {
                 Err(error)
             }
         };
-        drop(gate);
-        for (family, id) in reserved {
+        for (family, id) in taken {
             if let Some(own) = state.families.get_mut(&family) {
                 own.running.finish(id);
             }
         }
-        Ok(outcome?.map(|places| {
-            writer.last_seqno = last;
-            (state, places)
-        }))
+        let installed = outcome.map(|outcome| {
+            outcome.map(|(places, noted)| Installed {
+                shapes: self.note_installed(&mut state, families, &places),
+                places,
+                noted,
+                last,
+            })
+        });
+        // The drop of the borders takes the mutex.
+        drop(state);
+        installed
     }
 
-    /// Called when files are installed: releases the reservations and notifies listeners.
-    pub(super) fn tell_ingested(
+    /// Notes the ranges of the ingestion, for transactions that have read them. The replacement of a range
+    /// takes a sequence number.
+    fn note_ranges(
         &self,
-        mut state: MutexGuard<'_, DbState>,
-        writer: Settled<'_>,
         families: &[PreparedFamily],
         places: &[Vec<Place>],
-    ) {
-        let job = self.new_job();
+        last: &mut SeqNo,
+    ) -> Vec<Noted> {
+        let noted = families.iter().zip(places).filter_map(|(own, places)| {
+            let numbered = places.iter().any(|place| place.seqno > 0);
+            let (family, range) = own.noted_range(numbered)?;
+            Some((family, range, own.replace.is_some()))
+        });
+        let noted: Vec<Noted> = noted.collect();
+        for (family, range, _) in &noted {
+            family.removals.begin(range.clone(), self.oldest_snapshot());
+        }
+        *last += u64::from(noted.iter().any(|(_, _, replaced)| *replaced));
+        noted
+    }
+
+    /// Called when files are installed, under the same lock. Returns the number of files of each level, by
+    /// family.
+    pub(super) fn note_installed(
+        &self,
+        state: &mut DbState,
+        families: &[PreparedFamily],
+        places: &[Vec<Place>],
+    ) -> Vec<Vec<usize>> {
         let mut shapes = Vec::new();
         for (prepared, places) in families.iter().zip(places) {
             let own = state.families.get_mut(&prepared.family.id);
@@ -200,30 +214,36 @@ impl DbInner {
         }
         self.changed.notify_all();
         self.work.notify_all();
-        drop(state);
-        drop(writer);
+        shapes
+    }
+
+    /// Notifies listeners of installed files, without any lock.
+    pub(super) fn tell_installed(
+        &self,
+        families: &[PreparedFamily],
+        places: &[Vec<Place>],
+        shapes: Vec<Vec<usize>>,
+    ) {
+        let job = self.new_job();
         for ((own, places), level_files) in families.iter().zip(places).zip(shapes) {
             self.notify(&ingested(own, places, job, level_files));
         }
         self.tell_stalls();
     }
 
-    /// Returns once only the caller changes versions, and no job runs that must be the only one of its family
-    /// or, if a range is replaced, no job at all.
+    /// Returns once only the caller changes versions, and no job runs that must be the only one of its
+    /// family. The jobs of families whose ranges are replaced are away already.
     fn claim_manifest_for_files(
         &self,
         state: &mut MutexGuard<'_, DbState>,
         families: &[PreparedFamily],
     ) -> Result<()> {
         loop {
+            state.check_writable()?;
             self.claim_manifest(state)?;
-            let in_the_way = families.iter().find(|own| {
+            let in_the_way = families.iter().filter(|own| own.replace.is_none()).find(|own| {
                 let running = state.families.get(&own.family.id).map(|own| &own.running);
-                running.is_some_and(|running| match own.replace {
-                    // A dropped table must not be the input of a job, and no job may write into the range.
-                    Some(_) => !running.is_empty(),
-                    None => running.is_exclusive(),
-                })
+                running.is_some_and(|running| running.is_exclusive())
             });
             let Some(own) = in_the_way else { return Ok(()) };
             self.disclaim_manifest(state);
@@ -231,25 +251,22 @@ impl DbInner {
         }
     }
 
-    /// Determines the level of each file, and keeps compactions away from it until `reserved` is released.
+    /// Determines the level of each file, and keeps compactions away from it until `taken` is released.
     fn place_files(
         &self,
         state: &mut MutexGuard<'_, DbState>,
         families: &[PreparedFamily],
+        borders: &Borders<'_>,
         last: &mut SeqNo,
-        reserved: &mut Vec<(u32, JobId)>,
+        taken: &mut Vec<(u32, JobId)>,
     ) -> Result<Result<Vec<Vec<Place>>, Obstacle>> {
         let mut versions: Vec<Arc<Version>> = Vec::new();
         for own in families {
             let family = state.family_mut(own.family.id)?;
-            let Some(range) = &own.replace else {
-                versions.push(family.version.clone());
-                continue;
-            };
-            let replaced = range.replaced(&family.version)?;
-            versions.push(without(&family.version, &replaced)?);
-            let going = replaced.into_iter().map(|(_, file)| file).collect();
-            reserved.push((own.family.id, family.running.exclude(going)));
+            versions.push(match own.replace.as_ref().zip(borders.of(own.family.id)) {
+                Some((range, borders)) => changed(&family.version, &borders.change(range, &family.version))?,
+                None => family.version.clone(),
+            });
         }
         let overlaps = MutexGuard::unlocked(state, || {
             let looked_at = families.iter().zip(&versions);
@@ -267,7 +284,7 @@ impl DbInner {
             let found = own.place(version, &family.running, overlaps, snapshots, last)?;
             for (file, place) in own.files.iter().zip(&found) {
                 let (start, limit) = (file.external.start(), file.external.limit());
-                reserved.push((own.family.id, family.running.reserve(place.level, start, limit)));
+                taken.push((own.family.id, family.running.reserve(place.level, start, limit)));
             }
             places.push(found);
         }
@@ -337,6 +354,7 @@ impl DbInner {
         &self,
         state: &DbState,
         families: &[PreparedFamily],
+        borders: &Borders<'_>,
         places: &[Vec<Place>],
     ) -> Result<Vec<VersionEdit>> {
         let now = self.options.clock.unix_seconds();
@@ -347,12 +365,15 @@ impl DbInner {
                 continue;
             };
             let epoch = version.next_epoch_number();
-            let mut edit = VersionEdit {
-                column_family: own.family.id,
-                ..VersionEdit::default()
+            let mut edit = match own.replace.as_ref().zip(borders.of(own.family.id)) {
+                Some((range, borders)) => borders.change(range, version),
+                None => VersionEdit::default(),
             };
-            if let Some(range) = &own.replace {
-                edit.deleted_files.extend(deletions(&range.replaced(version)?));
+            edit.column_family = own.family.id;
+            for (level, piece) in &edit.new_files {
+                if *level == 0 {
+                    own.family.tables.note_level_0(piece);
+                }
             }
             for ((file, place), nth) in own.files.iter().zip(places).zip(0..) {
                 let metadata = Arc::new(FileMetadata {
@@ -375,8 +396,19 @@ impl DbInner {
     }
 }
 
-/// The database mutex, and the level of each file.
-type Installed<'a> = (MutexGuard<'a, DbState>, Vec<Vec<Place>>);
+/// The result of an installation.
+struct Installed {
+    /// The level and sequence number of each file, by family.
+    places: Vec<Vec<Place>>,
+    /// The number of files of each level, by family.
+    shapes: Vec<Vec<usize>>,
+    noted: Vec<Noted>,
+    /// The last sequence number that was used.
+    last: SeqNo,
+}
+
+/// A range with a pending note; true if its rows are replaced.
+type Noted = (Arc<Family>, KeyRange, bool);
 
 /// The reason why files cannot be installed yet.
 enum Obstacle {
@@ -387,31 +419,15 @@ enum Obstacle {
     ExclusiveJob,
 }
 
-/// The families whose memtables overlap the files, and must be flushed first. Writers wait, so that no row is
-/// added afterwards.
-fn overlapping(families: &[PreparedFamily]) -> Result<Vec<u32>> {
-    let mut overlapping = Vec::new();
-    for own in families {
-        // Files that are ingested behind are newer than no row.
-        if own.options.ingest_behind || !own.overlaps_memtables(&own.family.super_version.load())? {
-            continue;
-        }
-        own.check_may_flush()?;
-        if own.family.cmp.user().timestamp_size() > 0 {
-            return Err(Error::invalid_argument(
-                "Column family enables user-defined timestamps, please make sure the key range (without timestamp) of \
-                 external file does not overlap with key range in the memtables.",
-            ));
-        }
-        overlapping.push(own.family.id);
-    }
-    Ok(overlapping)
-}
-
 /// The families with rows in memory and files that go to L0 with a sequence number. L0 files are ordered by
 /// their sequence numbers: a table of the rows in memory and of later rows would have sequence numbers below
-/// and above that of the file.
-fn spanning(state: &DbState, families: &[PreparedFamily], places: &[Vec<Place>]) -> Result<Vec<u32>> {
+/// and above that of the file. Memtables that were begun after the reservation have later rows alone.
+fn spanning(
+    state: &DbState,
+    families: &[PreparedFamily],
+    places: &[Vec<Place>],
+    reserved: &Reserved<'_>,
+) -> Result<Vec<u32>> {
     let mut spanning = Vec::new();
     for (own, places) in families.iter().zip(places) {
         let numbered = own
@@ -419,10 +435,11 @@ fn spanning(state: &DbState, families: &[PreparedFamily], places: &[Vec<Place>])
             .iter()
             .zip(places)
             .any(|(file, place)| place.level == 0 && (place.seqno > 0 || file.external.seqnos.is_some()));
-        let in_memory = state
-            .families
-            .get(&own.family.id)
-            .is_some_and(|state| !state.mem.table.is_empty() || !state.immutable.is_empty());
+        let has_older = |table: &Memtable| table.first_seqno().is_some_and(|first| first <= reserved.before);
+        let in_memory = state.families.get(&own.family.id).is_some_and(|state| {
+            let mut immutable = state.immutable.iter().map(|immutable| &immutable.memory.table);
+            has_older(&state.mem.table) || immutable.any(|table| has_older(table))
+        });
         if numbered && in_memory {
             own.check_may_flush()?;
             spanning.push(own.family.id);

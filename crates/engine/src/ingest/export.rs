@@ -10,10 +10,12 @@ use crate::files::copy::{link_or_copy, publish, remove_dir};
 use crate::options::FlushOptions;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
-use crate::state::file_deletions::NothingIsDeleted;
+use crate::state::file_deletions::FileDeletionGuard;
 use crate::state::handle::Db;
 
 /// A table that was exported by [`Db::export_column_family`].
+///
+/// See the example of [`ExportImportFilesMetaData`](crate::ExportImportFilesMetaData).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveFileMetaData {
     /// The name of the table's column family.
@@ -49,6 +51,24 @@ pub struct LiveFileMetaData {
 
 /// A column family as files, which [`Db::create_column_family_with_import`] imports. The fields are those of
 /// RocksDB that the import needs.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::{ColumnFamilyOptions, ImportColumnFamilyOptions};
+///
+/// db.put(b"a", b"1")?;
+/// let export = db.export_column_family(&db.default_column_family(), dir.path().join("export"))?;
+/// for file in &export.files {
+///     println!("{}: level {}, {} bytes", file.relative_filename, file.level, file.size);
+/// }
+///
+/// let (family, import) = (ColumnFamilyOptions::default(), ImportColumnFamilyOptions { move_files: true });
+/// let copy = db.create_column_family_with_import(&family, "copy", &import, &[&export])?;
+/// assert!(db.get_cf(&copy, b"a")?.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExportImportFilesMetaData {
     /// The name of the comparator.
@@ -82,7 +102,7 @@ impl DbInner {
             return Err(Error::invalid_argument("Specified export_dir exists").in_file(dir));
         }
         self.flush_for(&FlushOptions::at_once(), family)?;
-        let _held = NothingIsDeleted::for_holder(self, &format!("export {}", dir.display()));
+        let _held = FileDeletionGuard::for_holder(self, &format!("export {}", dir.display()));
         let version = family.super_version.load().version.clone();
         if !version.blob_files().is_empty() {
             return Err(Error::not_supported(

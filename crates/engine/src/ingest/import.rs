@@ -19,6 +19,8 @@ use crate::state::db_inner::DbInner;
 use crate::state::handle::Db;
 
 /// The options of an import of a column family.
+///
+/// See the example of [`ExportImportFilesMetaData`](crate::ExportImportFilesMetaData).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImportColumnFamilyOptions {
     /// Moves the files: links them if the file system supports that, and removes their original names after
@@ -194,7 +196,7 @@ impl DbInner {
                 .push((exported.level as u32, Arc::new(metadata(file, place, epoch, now))));
             places.push(place);
         }
-        let mut writer = self.writer.lock();
+        let mut writer = self.write.queue.lock();
         let mut state = self.state.lock();
         state.check_writable()?;
         family.check_writable()?;
@@ -227,7 +229,11 @@ impl DbInner {
         *recorded = true;
         self.apply_claimed(&mut state, vec![edit], Some(last), |_| ())?;
         writer.last_seqno = last;
-        self.tell_ingested(state, writer, std::slice::from_ref(prepared), &[places]);
+        let (prepared, places) = (std::slice::from_ref(prepared), [places]);
+        let shapes = self.note_installed(&mut state, prepared, &places);
+        drop(state);
+        drop(writer);
+        self.tell_installed(prepared, &places, shapes);
         Ok(())
     }
 }

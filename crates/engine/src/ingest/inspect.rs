@@ -263,6 +263,17 @@ fn check_properties(
 
 /// An error for files whose keys have another order or encoding than those of the family.
 fn check_order(properties: &TableProperties, family: &Family) -> Result<()> {
+    check_comparator(properties, family)?;
+    if family.cmp.user().timestamp_size() > 0 && !properties.user_defined_timestamps_persisted {
+        return Err(Error::invalid_argument(
+            "the file was written without the timestamps of its keys",
+        ));
+    }
+    Ok(())
+}
+
+/// An error for files whose keys have another order than those of the family.
+pub(super) fn check_comparator(properties: &TableProperties, family: &Family) -> Result<()> {
     let cmp = family.cmp.user();
     let name = properties.comparator_name();
     if name != UserComparator::name(cmp) {
@@ -270,11 +281,6 @@ fn check_order(properties: &TableProperties, family: &Family) -> Result<()> {
             "Comparator name mismatch: the file is ordered by {name}, the column family by {}",
             cmp.name()
         )));
-    }
-    if cmp.timestamp_size() > 0 && !properties.user_defined_timestamps_persisted {
-        return Err(Error::invalid_argument(
-            "the file was written without the timestamps of its keys",
-        ));
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ pub(super) struct Place {
     pub seqno: SeqNo,
 }
 
-/// For each file, whether each level has some of its keys.
+/// Whether each level has keys of a file, for each file.
 pub(super) type Overlaps = Vec<Vec<bool>>;
 
 impl PreparedFamily {

@@ -2,18 +2,21 @@
 //!
 //! An ingestion has two phases. `prepare` inspects the files and puts copies or links of them into the
 //! directory, under numbers of their own and in no version; reads and writes continue meanwhile. `commit`
-//! stops the writers, flushes memtables that overlap, determines the level and sequence number of each file,
-//! and records all files of all families in one step of the MANIFEST. `docs/flow/08_ingest.md` describes the
-//! path of a file.
+//! latches the ranges of the files, flushes memtables that overlap, determines the level and sequence number
+//! of each file, and records all files of all families in one step of the MANIFEST. Writers of other keys go
+//! on. `docs/flow/08_ingest.md` describes the path of a file.
 
 mod arguments;
 mod commit;
+mod cut;
 pub mod export;
 pub mod import;
 mod inspect;
+mod latch;
 mod levels;
 mod prepare;
 mod replace;
+pub mod sst_file_reader;
 pub mod sst_file_writer;
 
 use std::fmt;
@@ -32,6 +35,26 @@ use prepare::PreparedFamily;
 /// [`commit_file_ingestion_handle`](Db::commit_file_ingestion_handle). When it is dropped, the files are
 /// removed from the directory. It keeps the database open; if the database is [closed](Db::close), the next
 /// open removes the files.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::{IngestExternalFileArg, IngestExternalFileOptions, SstFileWriter};
+///
+/// let path = dir.path().join("rows.sst");
+/// let mut writer = SstFileWriter::new(&options);
+/// writer.open(&path)?;
+/// writer.put(b"a", b"1")?;
+/// writer.finish()?;
+///
+/// let options = IngestExternalFileOptions::default();
+/// let arg = IngestExternalFileArg::new(&db.default_column_family(), [&path], options);
+/// let prepared = db.prepare_file_ingestion(&[arg])?; // files are checked and copied; nothing is visible
+/// db.commit_file_ingestion_handle(prepared)?;
+/// assert!(db.get(b"a")?.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct FileIngestionHandle {
     /// Keeps the database open.
     db: Arc<Handle>,
@@ -95,8 +118,11 @@ impl Db {
     /// durable, and so is everything written before. Returns the last sequence number including them: rows
     /// written later have higher ones.
     ///
-    /// Each file goes to the lowest level possible. Writers wait while memtables that overlap the files are
-    /// flushed, the WAL is synced, tables that overlap are searched, and the MANIFEST is written.
+    /// Each file goes to the lowest level possible. Writers of keys in the range of a file wait while
+    /// memtables that overlap the files are flushed, the WAL is synced, tables that overlap are searched, and
+    /// the MANIFEST is written; with [`no_slowdown`](crate::WriteOptions::no_slowdown) they fail with
+    /// `Incomplete`. All other writers go on. Snapshots wait until the files are installed, if the options
+    /// ask for [`snapshot_consistency`](IngestExternalFileOptions::snapshot_consistency).
     ///
     /// # Errors
     /// `InvalidArgument` for files that cannot be ingested: other comparators, other column families, unknown

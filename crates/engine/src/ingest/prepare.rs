@@ -265,7 +265,7 @@ impl DbInner {
             return Ok(());
         }
         // A close needs the write queue's lock before another process can open the database.
-        let _writer = self.writer.lock();
+        let _writer = self.write.queue.lock();
         if self.state.lock().closing {
             return Ok(());
         }

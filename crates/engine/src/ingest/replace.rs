@@ -7,9 +7,11 @@ use std::sync::Arc;
 use base::{Cursor, Error, Result, UserComparator, internal_key};
 use manifest::{FileMetadata, RANGE_TOMBSTONE_SENTINEL, Version, VersionBuilder, VersionEdit};
 use memtable::Memtable;
+use sst::BlockReadOptions;
 
 use crate::options::RangeOpt;
 use crate::read::merging_cursor::before_key;
+use crate::state::column_family::Family;
 use crate::state::removals::KeyRange;
 use crate::state::super_version::SuperVersion;
 
@@ -53,12 +55,17 @@ impl RangeOpt {
         self.starts_at_or_before(user, internal_key::user_key(smallest)) && self.ends_behind(user, largest)
     }
 
-    /// True if a file with these internal keys as bounds overlaps the range.
-    fn meets(&self, user: &UserComparator, smallest: &[u8], largest: &[u8]) -> bool {
-        let begins_behind = self.limit.as_ref().is_some_and(|limit| {
+    /// True if the internal key `smallest` is at or behind the limit.
+    fn begins_behind(&self, user: &UserComparator, smallest: &[u8]) -> bool {
+        self.limit.as_ref().is_some_and(|limit| {
             let first = internal_key::user_key(smallest);
             user.compare(first, limit).is_ge()
-        });
+        })
+    }
+
+    /// True if a file with these internal keys as bounds overlaps the range.
+    fn meets(&self, user: &UserComparator, smallest: &[u8], largest: &[u8]) -> bool {
+        let begins_behind = self.begins_behind(user, smallest);
         let ends_before = self.start.as_ref().is_some_and(|start| {
             match user.compare(internal_key::user_key(largest), start) {
                 Ordering::Less => true,
@@ -108,48 +115,61 @@ impl RangeOpt {
         Ok(false)
     }
 
-    /// The tables of `version` that are dropped, with their levels.
-    ///
-    /// # Errors
-    /// `InvalidArgument` if a table is partly within the range.
-    pub(super) fn replaced(&self, version: &Version) -> Result<Vec<(usize, Arc<FileMetadata>)>> {
+    /// The tables of `version` whose bounds overlap the range, with their levels.
+    pub(super) fn touched(&self, version: &Version) -> Vec<(usize, Arc<FileMetadata>, Replaced)> {
         let user = version.cmp().user();
-        let mut replaced = Vec::new();
+        let mut touched = Vec::new();
         for level in 0..version.num_levels() {
             for file in version.files(level) {
-                if !self.meets(user, &file.smallest, &file.largest) {
-                    continue;
+                if self.meets(user, &file.smallest, &file.largest) {
+                    let is_whole = self.contains(user, &file.smallest, &file.largest);
+                    let replaced = if is_whole { Replaced::Whole } else { Replaced::Part };
+                    touched.push((level, file.clone(), replaced));
                 }
-                if !self.contains(user, &file.smallest, &file.largest) {
-                    return Err(Error::invalid_argument(format!(
-                        "Atomic replace range partially overlaps with existing file: {:06}.sst in level {level}",
-                        file.number
-                    )));
-                }
-                replaced.push((level, file.clone()));
             }
         }
-        Ok(replaced)
+        touched
+    }
+
+    /// True if a table has entries or range tombstones in the range.
+    pub(super) fn has_rows(&self, family: &Family, file: &Arc<FileMetadata>) -> Result<bool> {
+        let user = family.cmp.user();
+        let start = self
+            .start
+            .as_deref()
+            .unwrap_or(internal_key::user_key(&file.smallest));
+        let limit = self
+            .limit
+            .as_deref()
+            .unwrap_or(internal_key::user_key(&file.largest));
+        let table = family.tables.table(file)?;
+        let tombstones = family.tables.tombstones_within_bounds(file, &table);
+        if tombstones.overlaps(user, start, limit) {
+            return Ok(true);
+        }
+        let read = BlockReadOptions {
+            fill_cache: false,
+            ..BlockReadOptions::default()
+        };
+        let mut cursor = table.cursor(read);
+        let mut target = Vec::new();
+        before_key(&mut target, user, start);
+        cursor.seek(&target);
+        cursor.status()?;
+        Ok(cursor.valid() && !self.begins_behind(user, cursor.key()))
     }
 }
 
-/// `version` without these tables.
-pub(super) fn without(
-    version: &Arc<Version>,
-    replaced: &[(usize, Arc<FileMetadata>)],
-) -> Result<Arc<Version>> {
-    if replaced.is_empty() {
-        return Ok(version.clone());
-    }
+/// The share of a table that is within the range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Replaced {
+    Whole,
+    Part,
+}
+
+/// `version` after `change`.
+pub(super) fn changed(version: &Arc<Version>, change: &VersionEdit) -> Result<Arc<Version>> {
     let mut builder = VersionBuilder::new(version);
-    builder.apply(&VersionEdit {
-        deleted_files: deletions(replaced).collect(),
-        ..VersionEdit::default()
-    })?;
+    builder.apply(change)?;
     builder.build().map(Arc::new)
-}
-
-/// The deletions of these tables for a version edit.
-pub(super) fn deletions(replaced: &[(usize, Arc<FileMetadata>)]) -> impl Iterator<Item = (u32, u64)> {
-    replaced.iter().map(|(level, file)| (*level as u32, file.number))
 }

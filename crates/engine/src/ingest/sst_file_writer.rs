@@ -19,6 +19,8 @@ use crate::state::column_family::ColumnFamily;
 const VERSION: i32 = 2;
 
 /// The description of a file that a [`SstFileWriter`] wrote.
+///
+/// See the example of [`SstFileWriter`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExternalSstFileInfo {
     /// The path of the file.
@@ -69,6 +71,7 @@ pub struct ExternalSstFileInfo {
 /// writer.put(b"apple", b"1").unwrap();
 /// writer.put(b"pear", b"2").unwrap();
 /// let file = writer.finish().unwrap();
+/// assert_eq!((file.num_entries, &file.smallest_key[..]), (2, &b"apple"[..]));
 ///
 /// let db = Db::open(&options, dir.path().join("db")).unwrap();
 /// db.ingest_external_file(&[file.file_path], &IngestExternalFileOptions::default()).unwrap();
@@ -211,6 +214,12 @@ impl SstFileWriter {
     pub fn put_at(&mut self, key: &[u8], timestamp: &[u8], value: &[u8]) -> Result<()> {
         let key = self.stamped(key, timestamp)?;
         self.put(&key, value)
+    }
+
+    /// Adds a merge operand for `key` as of `timestamp`. Same rules as for [`put_at`](SstFileWriter::put_at).
+    pub fn merge_at(&mut self, key: &[u8], timestamp: &[u8], operand: &[u8]) -> Result<()> {
+        let key = self.stamped(key, timestamp)?;
+        self.merge(&key, operand)
     }
 
     /// Adds the deletion of `key` as of `timestamp`. Same rules as for [`put_at`](SstFileWriter::put_at).

@@ -23,6 +23,7 @@ use crate::events::Event;
 use crate::files::blob_cache::BlobFileCache;
 use crate::files::file_checksum::FileSum;
 use crate::log::listeners::Listeners;
+use crate::options::sst_file_manager::SstFileManager;
 use crate::options::{BlobSizes, FileChecksumGenFactory, PrepopulateBlobCache};
 use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
@@ -32,6 +33,9 @@ use crate::stats::Stats;
 /// Writes blob files one after the other.
 pub(crate) struct BlobOutputs {
     fs: Arc<dyn FileSystem>,
+    manager: Option<Arc<SstFileManager>>,
+    /// True if a flush writes the files, which ends even without space for them.
+    flush: bool,
     dir: PathBuf,
     family: u32,
     numbers: FileNumbers,
@@ -102,6 +106,8 @@ impl BlobOutputs {
         options.writes_blobs_at(level).then(|| {
             Arc::new(Mutex::new(BlobOutputs {
                 fs: db.options.fs.clone(),
+                manager: db.sst_file_manager().cloned(),
+                flush,
                 dir: family.dir.clone(),
                 family: family.id,
                 numbers: db.versions.file_numbers(),
@@ -173,6 +179,12 @@ impl BlobOutputs {
             return Ok(());
         };
         let summary = writer.finish()?;
+        if let Some(manager) = &self.manager {
+            manager.on_add_file(filename::blob(&self.dir, summary.file_number), summary.file_size);
+            if !self.flush {
+                manager.check_space()?;
+            }
+        }
         self.stats
             .count(Ticker::BlobDbBlobFileBytesWritten, summary.file_size);
         self.stats.count(Ticker::BlobDbBlobFileSynced, 1);

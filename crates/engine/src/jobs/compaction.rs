@@ -29,26 +29,14 @@ use crate::events::Event;
 use crate::jobs::requests::manual_paused;
 use crate::log::level_summary::level_summary;
 use crate::options::CompactionStyle;
+use crate::options::sst_file_manager::Reserved;
+use crate::options::thread_pool::Next;
 use crate::state::column_family::Family;
+use crate::state::compaction_job::CompactionJob;
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::{COMPACTION, DbState, FamilyState};
+use crate::state::error_state::closing;
 use crate::state::level_stats::entries;
-
-/// A compaction in progress.
-struct CompactionJob {
-    id: u32,
-    family: Arc<Family>,
-    plan: Plan,
-    /// The maximum number of threads that write it; 0: as many as the option allows.
-    max_subcompactions: u32,
-    /// The id of the compaction among the family's running jobs.
-    running: JobId,
-    l0_bytes: u64,
-    /// The inputs of the decision, for a compaction whose outputs stay at the level of its inputs.
-    circumstances: Option<Circumstances>,
-    job: u64,
-    start: Duration,
-}
 
 /// The result of a compaction.
 #[derive(Default)]
@@ -253,7 +241,13 @@ impl DbInner {
             Some(plan) if state.recovery.soft_error.is_some() && !plan.deletion && !plan.trivial_move => {
                 Ok(false)
             }
-            Some(plan) => self.run_plan(state, id, plan, 0).map(|_| true),
+            Some(plan) => match self.reserve_room(&plan) {
+                Ok(reserved) => self.run_or_hand_over(state, id, plan, reserved).map(|()| true),
+                Err(_) => {
+                    self.await_room(state);
+                    Ok(false)
+                }
+            },
             None => {
                 if let Some(own) = state.families.get_mut(&id)
                     && own.compaction_due
@@ -336,7 +330,7 @@ impl DbInner {
     }
 
     /// Runs `work` while no other compaction runs. Waits for the running ones, while `may` returns no error.
-    fn alone(
+    pub(super) fn alone(
         &self,
         state: &mut MutexGuard<'_, DbState>,
         may: impl Fn(&DbState) -> Result<()>,
@@ -387,9 +381,11 @@ impl DbInner {
         plan: Plan,
         max_subcompactions: u32,
     ) -> Result<Vec<u64>> {
+        let _reserved = self.reserve_room(&plan)?;
         let result = self.run_plan(state, id, plan, max_subcompactions);
         result.map_err(|error| match error.kind() {
-            ErrorKind::Aborted if !state.shutting_down => manual_paused(),
+            ErrorKind::Aborted if state.shutting_down => closing(),
+            ErrorKind::Aborted => manual_paused(),
             _ => error,
         })
     }
@@ -401,9 +397,60 @@ impl DbInner {
         &self,
         state: &mut MutexGuard<'_, DbState>,
         id: u32,
-        mut plan: Plan,
+        plan: Plan,
         max_subcompactions: u32,
     ) -> Result<Vec<u64>> {
+        let job = self.begin_plan(state, id, plan, max_subcompactions)?;
+        self.run_job(state, job)
+    }
+
+    /// Runs an automatic compaction, or hands it over to the threads of bottom priority, if there are any and
+    /// it writes to the last level.
+    fn run_or_hand_over(
+        &self,
+        state: &mut MutexGuard<'_, DbState>,
+        id: u32,
+        plan: Plan,
+        reserved: Option<Reserved>,
+    ) -> Result<()> {
+        let family = &state.family_mut(id)?.family;
+        let last = family.options.num_levels as usize - 1 - usize::from(family.reserves_last_level);
+        let rewrites = !plan.trivial_move && !plan.deletion;
+        let for_bottom = rewrites && plan.output_level > 0 && plan.output_level == last;
+        let hands_over = for_bottom && self.work.has_bottom_thread();
+        let mut job = self.begin_plan(state, id, plan, 0)?;
+        job.reserved = reserved;
+        if hands_over {
+            state.handed_over.push_back(job);
+            self.work.notify_bottom();
+            return Ok(());
+        }
+        self.run_job(state, job).map(drop)
+    }
+
+    /// Runs a compaction that was handed over, if there is one.
+    pub(crate) fn compact_handed_over(&self) -> Next {
+        let mut state = self.state.lock();
+        let Some(job) = state.handed_over.pop_front() else {
+            return Next::Nothing;
+        };
+        if !state.handed_over.is_empty() {
+            // Another thread may run the next one meanwhile.
+            self.work.notify_bottom();
+        }
+        // A failure has latched the database, which reports it.
+        drop(self.guarded_in(&mut state, COMPACTION, |state| self.run_job(state, job)));
+        Next::Again
+    }
+
+    /// Reserves the inputs of `plan` for one compaction, which counts as running.
+    fn begin_plan(
+        &self,
+        state: &mut DbState,
+        id: u32,
+        mut plan: Plan,
+        max_subcompactions: u32,
+    ) -> Result<CompactionJob> {
         let circumstances = plan
             .is_in_place()
             .then(|| self.with_pick_context(state, id, Circumstances::of))
@@ -433,12 +480,17 @@ impl DbInner {
             circumstances,
             job: self.new_job(),
             start,
+            reserved: None,
         };
         state.running_compactions += 1;
+        Ok(job)
+    }
+
+    fn run_job(&self, state: &mut MutexGuard<'_, DbState>, job: CompactionJob) -> Result<Vec<u64>> {
         let mut done = Done::default();
         let result = catch_or_fail(|| self.compact(state, &job, &mut done));
         let outputs = done.outputs.clone();
-        self.end_compaction(state, &job, done, result).map(|()| outputs)
+        self.end_compaction(state, job, done, result).map(|()| outputs)
     }
 
     /// Executes the plan and installs its outputs.
@@ -458,14 +510,14 @@ impl DbInner {
         edit.deleted_files
             .extend(replaced.map(|(level, file)| (level as u32, file.number)));
         if plan.deletion {
-            return self.apply_edit(state, edit, |_| {});
+            return self.log_and_apply(state, edit, |_| {});
         }
         if plan.trivial_move {
             let output_level = plan.output_level as u32;
             edit.new_files
                 .extend(plan.moved_files().map(|(_, file)| (output_level, file.clone())));
             done.outputs = plan.files().map(|(_, file)| file.number).collect();
-            return self.apply_edit(state, edit, |own| own.stats.moved(plan));
+            return self.log_and_apply(state, edit, |own| own.stats.moved(plan));
         }
         self.rewrite(state, job, edit, done)
     }
@@ -504,7 +556,7 @@ impl DbInner {
         let blobs: Vec<u64> = written.blob_files.iter().map(|blob| blob.number).collect();
         edit.blob_file_additions = written.blob_files;
         let took = self.options.clock.now().saturating_sub(job.start);
-        let applied = self.apply_edit(state, edit, |own| {
+        let applied = self.log_and_apply(state, edit, |own| {
             let files = written.files.iter().map(|file| &**file);
             own.stats.compacted(plan, files, took, written.cpu);
             own.stats
@@ -524,15 +576,15 @@ impl DbInner {
         })
     }
 
-    /// Releases the reservations of the compaction and notifies listeners.
+    /// Releases the reservations and the files of the compaction, and notifies listeners.
     fn end_compaction(
         &self,
         state: &mut MutexGuard<'_, DbState>,
-        job: &CompactionJob,
+        job: CompactionJob,
         done: Done,
         mut result: Result<()>,
     ) -> Result<()> {
-        let plan = &job.plan;
+        let (plan, number) = (&job.plan, job.job);
         let mut stall = None;
         let mut shape = None;
         if let Some(own) = state.families.get_mut(&job.id) {
@@ -568,79 +620,86 @@ impl DbInner {
             }
             _ => None,
         };
-        state.running_compactions -= 1;
         state.stall_events.extend(stall);
+        let micros = self.options.clock.now().saturating_sub(job.start).as_micros() as u64;
+        let family = job.family.clone();
+        // A waiter that sees the job ended sees its counters too, and no slow listener keeps its files alive.
+        // A failure and the end of its job are seen at the same time.
+        let event = match &result {
+            Ok(()) => MutexGuard::unlocked(state, || Some(self.compaction_event(job, done, micros, shape))),
+            Err(error) => {
+                let refused = done.refused.as_ref();
+                refused.map(|row| row.event(&job.family, &job.plan, error))
+            }
+        };
+        state.running_compactions -= 1;
         self.note_released(state);
         self.changed.notify_all();
         self.work.notify_all();
-        let micros = self.options.clock.now().saturating_sub(job.start).as_micros() as u64;
         MutexGuard::unlocked(state, || {
-            match &result {
-                Ok(()) => self.report_compaction(job, done, micros, shape),
-                Err(error) => {
-                    self.report_failed_compaction(&job.family, job.job, error, failure);
-                    if let Some(row) = &done.refused {
-                        self.tell_of_refused_row(&job.family, plan, row, error);
-                    }
-                }
+            if let Err(error) = &result {
+                self.report_failed_compaction(&family, number, error, failure);
+            }
+            if let Some(event) = event {
+                self.notify(&event);
             }
             self.tell_stalls();
         });
         result
     }
 
-    /// Notifies listeners. `shape`: the version that the compaction made, and its score; `None` if the family
-    /// was dropped.
-    fn report_compaction(
+    /// Counts a compaction, and returns its event, which holds no file. `shape`: the version that the
+    /// compaction made, and its score; `None` if the family was dropped.
+    fn compaction_event(
         &self,
-        job: &CompactionJob,
+        job: CompactionJob,
         done: Done,
         micros: u64,
         shape: Option<(Arc<Version>, f64)>,
-    ) {
-        let CompactionJob { family, plan, .. } = job;
+    ) -> Event {
+        let CompactionJob { family, plan, .. } = &job;
         let level_summary = shape.as_ref().map_or_else(String::new, |(version, _)| {
             let options = family.current().leveled();
             level_summary(version, &Scores::new(version, &options), &options)
         });
         self.stats.count_reason(plan.reason);
-        if let Some(written) = done.written_by {
-            self.count_compaction(plan, &written, micros);
-            let files = |version: &Version| {
-                let levels = 0..version.num_levels();
-                levels.map(|level| version.files(level).len()).collect()
+        let Some(written) = done.written_by else {
+            return match plan.deletion {
+                true => Event::Dropped {
+                    family: family.name.clone(),
+                    job: job.job,
+                    plan: plan.to_string(),
+                    reason: plan.reason,
+                    files: plan.files().map(|(_, file)| file.number).collect(),
+                    bytes: plan.input_bytes(),
+                },
+                false => self.move_event(family, job.job, plan, level_summary),
             };
-            let (level_files, score) =
-                shape.map_or_else(Default::default, |(version, score)| (files(&version), score));
-            self.notify(&Event::Compacted {
-                family: family.name.clone(),
-                job: job.job,
-                plan: plan.to_string(),
-                output_level: plan.output_level,
-                outputs: done.outputs,
-                bytes_read: plan.input_bytes(),
-                bytes_written: written.bytes,
-                entries_read: entries(plan.files().map(|(_, file)| &**file)),
-                entries_written: written.entries,
-                subcompactions: written.subcompactions,
-                micros,
-                cpu_micros: written.cpu.as_micros() as u64,
-                compression: written.compression,
-                level_files,
-                score,
-                level_summary,
-            });
-        } else if plan.deletion {
-            self.notify(&Event::Dropped {
-                family: family.name.clone(),
-                job: job.job,
-                plan: plan.to_string(),
-                reason: plan.reason,
-                files: plan.files().map(|(_, file)| file.number).collect(),
-                bytes: plan.input_bytes(),
-            });
-        } else {
-            self.report_move(family, job.job, plan, level_summary);
+        };
+        self.count_compaction(plan, &written, micros);
+        let files = |version: &Version| {
+            let levels = 0..version.num_levels();
+            levels.map(|level| version.files(level).len()).collect()
+        };
+        let (level_files, score) =
+            shape.map_or_else(Default::default, |(version, score)| (files(&version), score));
+        Event::Compacted {
+            family: family.name.clone(),
+            job: job.job,
+            plan: plan.to_string(),
+            output_level: plan.output_level,
+            outputs: done.outputs,
+            bytes_read: plan.input_bytes(),
+            bytes_written: written.bytes,
+            entries_read: entries(plan.files().map(|(_, file)| &**file)),
+            entries_written: written.entries,
+            subcompactions: written.subcompactions,
+            micros,
+            cpu_micros: written.cpu.as_micros() as u64,
+            compression: written.compression,
+            level_files,
+            score,
+            level_summary,
         }
     }
 
@@ -693,12 +752,13 @@ impl DbInner {
         });
     }
 
-    fn report_move(&self, family: &Family, job: u64, plan: &Plan, level_summary: String) {
+    /// Counts a move of files to another level, and returns its event.
+    fn move_event(&self, family: &Family, job: u64, plan: &Plan, level_summary: String) -> Event {
         self.stats
             .add(Ticker::TrivialMoves, plan.moved_files().count() as u64);
         let bytes = plan.moved_files().map(|(_, file)| file.size).sum();
         self.stats.add(Ticker::TrivialMoveBytes, bytes);
-        self.notify(&Event::Moved {
+        Event::Moved {
             family: family.name.clone(),
             job,
             plan: plan.to_string(),
@@ -707,7 +767,7 @@ impl DbInner {
             bytes,
             level_summary,
             inputs: numbers_by_level(plan),
-        });
+        }
     }
 
     /// Records the failure of a compaction. If there was no disk space, writes continue; otherwise the
@@ -719,7 +779,11 @@ impl DbInner {
             self.changed.notify_all();
             return Severity::Soft;
         }
-        self.latch_in(state, COMPACTION, error);
+        if error.kind() == ErrorKind::SpaceLimit {
+            self.latch_anew(state, COMPACTION, error);
+        } else {
+            self.latch_in(state, COMPACTION, error);
+        }
         Severity::Hard
     }
 
@@ -733,6 +797,9 @@ impl DbInner {
             error: Some(error.clone()),
         });
         match failure {
+            Some(Severity::Hard) if error.kind() == ErrorKind::SpaceLimit => {
+                self.report_failure(COMPACTION, error.clone());
+            }
             Some(Severity::Hard) => self.tell_failure(COMPACTION, error.clone()),
             Some(Severity::Soft) => self.tell_soft_failure(COMPACTION, error.clone()),
             None => self.stats.count(Ticker::CompactionCancelled, 1),

@@ -26,8 +26,8 @@ impl DbInner {
         };
         let info = CompactionServiceJobInfo {
             db_name: self.dir.display().to_string(),
-            db_id: self.db_id.clone(),
-            db_session_id: self.session_id.clone(),
+            db_id: self.identity.db_id.clone(),
+            db_session_id: self.identity.session_id.clone(),
             cf_id: family.id,
             cf_name: family.name.clone(),
             job_id: job,
@@ -84,7 +84,7 @@ impl DbInner {
             snapshots: &self.snapshots.seqnos(),
             input_files: &files.collect::<Vec<_>>(),
             output_level: plan.output_level,
-            db_id: &self.db_id,
+            db_id: &self.identity.db_id,
             options_file_number: options_file.max().unwrap_or(0),
         };
         Ok(input.encode())

@@ -8,7 +8,8 @@ use compact::picker::range::{RangeStep, promote_level0};
 use crate::events::FlushReason;
 use crate::state::column_family::ColumnFamily;
 use crate::state::db_inner::DbInner;
-use crate::state::db_state::{DbState, closing};
+use crate::state::db_state::DbState;
+use crate::state::error_state::closing;
 use crate::state::handle::Db;
 
 impl Db {
@@ -56,7 +57,7 @@ impl Db {
         let inner = self.inner();
         let mut state = inner.state.lock();
         state.manual_disabled += 1;
-        inner.manual_cancelled.store(true, Ordering::Relaxed);
+        inner.jobs.manual_cancelled.store(true, Ordering::Relaxed);
         inner.changed.notify_all();
         while state.running_manual > 0 {
             inner.changed.wait(&mut state);
@@ -75,7 +76,7 @@ impl Db {
         state.manual_disabled =
             disabled.ok_or_else(|| Error::invalid_argument("manual compactions are not disabled"))?;
         if state.manual_disabled == 0 && !state.shutting_down {
-            inner.manual_cancelled.store(false, Ordering::Relaxed);
+            inner.jobs.manual_cancelled.store(false, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -207,8 +208,8 @@ impl DbInner {
     pub(crate) fn begin_shutdown(&self) {
         let mut state = self.state.lock();
         state.shutting_down = true;
-        self.cancelled.store(true, Ordering::Relaxed);
-        self.manual_cancelled.store(true, Ordering::Relaxed);
+        self.jobs.cancelled.store(true, Ordering::Relaxed);
+        self.jobs.manual_cancelled.store(true, Ordering::Relaxed);
         self.look_again(&mut state);
         drop(state);
         if let Some(service) = &self.options.compaction_service {
@@ -218,7 +219,7 @@ impl DbInner {
         if let Some(limiter) = &self.options.rate_limiter {
             limiter.wake();
         }
-        self.low_pri_limiter.wake();
+        self.write.low_pri_limiter.wake();
         // Wakes the thread that drives the automatic recovery, which ends now.
         self.obsolete.wake();
     }
@@ -226,7 +227,7 @@ impl DbInner {
     /// Flushes rows without a WAL, unless the options say not to, and rows in WALs that also hold markers of
     /// transactions. Called after the last write.
     pub(crate) fn flush_unlogged(&self) -> Result<()> {
-        let mut writer = self.writer.lock();
+        let mut writer = self.write.queue.lock();
         let state = self.state.lock();
         let leaves_marks = !self.read_only && state.may_leave_marks();
         let unlogged = writer.unlogged && !self.current.load().avoid_flush_during_shutdown;

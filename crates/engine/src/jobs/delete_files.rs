@@ -124,7 +124,7 @@ impl Db {
 impl DbInner {
     /// Takes a sequence number that no row gets. All rows with smaller numbers are visible.
     fn take_sequence_number(&self) -> SeqNo {
-        let mut writer = self.writer.lock();
+        let mut writer = self.write.queue.lock();
         writer.last_seqno += 1;
         self.published.fetch_max(writer.last_seqno, Ordering::AcqRel);
         writer.last_seqno

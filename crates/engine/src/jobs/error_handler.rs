@@ -29,8 +29,8 @@ use crate::events::{Event, FlushReason};
 use crate::log::log_line;
 use crate::state::background::AutoRecovery;
 use crate::state::db_inner::DbInner;
-use crate::state::db_state::{DbState, closing};
-use crate::state::error_state::Automatic;
+use crate::state::db_state::DbState;
+use crate::state::error_state::{Automatic, closing};
 use crate::state::handle::Db;
 
 /// The time between two checks of the free space, as in RocksDB.
@@ -110,7 +110,7 @@ impl DbInner {
                     Info,
                     "DB resume requested but failed due to Fatal/Unrecoverable error"
                 );
-                return Err(error.with_kind(ErrorKind::ReadOnly));
+                return Err(error.latched());
             }
             break error;
         };
@@ -147,6 +147,7 @@ impl DbInner {
 
     /// Repeats the failed work and flushes every memtable: a WAL without space may end within a record.
     fn resume_impl(&self, automatic: bool) -> Result<()> {
+        self.check_space()?;
         let may = |state: &DbState| state.check_recovery(automatic);
         {
             let mut state = self.state.lock();
@@ -161,7 +162,7 @@ impl DbInner {
         // only this flush ends them.
         let pending = self.request_flush(&families, FlushReason::ErrorRecovery);
         self.wait_for_flush(&pending, may)?;
-        let mut writer = self.writer.lock();
+        let mut writer = self.write.queue.lock();
         may(&self.state.lock())?;
         self.switch_memtables(&mut writer, &families)?;
         let pending = self.request_flush(&families, FlushReason::ErrorRecovery);
@@ -232,6 +233,11 @@ impl DbInner {
     }
 }
 
+/// True for errors from which a database recovers when there is room.
+fn lacks_room(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::SpaceLimit)
+}
+
 impl DbInner {
     /// Drives the automatic recovery. Returns the time until the next call; `None` if the next call comes
     /// when the thread is woken.
@@ -265,9 +271,11 @@ impl DbInner {
             let stop = u8::from(state.background_error.is_some());
             (error, stop, state.recovery.resumed)
         };
-        let lacks_room = background_error.kind() == ErrorKind::NoSpace;
+        let lacks_room = lacks_room(&background_error);
         let fs = &self.options.fs;
         let may = match lacks_room {
+            // The disk is not asked.
+            true if background_error.kind() == ErrorKind::SpaceLimit => true,
             true => {
                 !matches!(fs.free_space(&self.dir), Err(error) if error.kind() == ErrorKind::NotSupported)
             }
@@ -314,9 +322,9 @@ impl DbInner {
 
     /// The time until the work that failed with `error` is repeated.
     fn interval(&self, error: &Error) -> Duration {
-        match error.kind() {
-            ErrorKind::NoSpace => SPACE_INTERVAL,
-            _ => Duration::from_micros(self.options.bgerror_resume_retry_interval),
+        match lacks_room(error) {
+            true => SPACE_INTERVAL,
+            false => Duration::from_micros(self.options.bgerror_resume_retry_interval),
         }
     }
 
@@ -347,7 +355,7 @@ impl DbInner {
             return None;
         }
         recovery.due = now + self.interval(&error);
-        if error.kind() == ErrorKind::NoSpace && !self.has_room() {
+        if lacks_room(&error) && !self.has_room(&error) {
             return None;
         }
         self.stats.count(Ticker::AutoresumeRetryTotalCount, 1);
@@ -374,7 +382,7 @@ impl DbInner {
     fn note_failed_attempt(&self, recovery: &mut AutoRecovery, error: &Error) -> Option<Option<Error>> {
         recovery.failed += 1;
         let tries = u64::try_from(self.options.max_bgerror_resume_count).unwrap_or(0);
-        if error.kind() == ErrorKind::NoSpace || recovery.failed < tries {
+        if lacks_room(error) || recovery.failed < tries {
             return None;
         }
         self.state.lock().recovery.automatic = Automatic::Never;
@@ -386,17 +394,25 @@ impl DbInner {
 
     /// True if the file system has space for the output of a recovery: the memtables, and the outputs of the
     /// compactions that had no space.
-    fn has_room(&self) -> bool {
-        let needed = {
-            let state = self.state.lock();
-            let memory = state.families.values().flat_map(|own| {
-                let immutable = own.immutable.iter().map(|immutable| &immutable.memory);
-                let written = std::iter::once(&own.mem).chain(immutable);
-                written.filter(|memory| !memory.table.is_empty())
-            });
-            let bytes: u64 = memory.map(|memory| memory.table.memory_usage() as u64).sum();
-            bytes.saturating_add(state.recovery.room).max(1)
-        };
+    fn has_room(&self, error: &Error) -> bool {
+        let needed = self.needed_room();
+        if let Some(manager) = self.sst_file_manager()
+            && !manager.has_room_for(needed)
+        {
+            log_line!(
+                self.log,
+                Warn,
+                "the SST file manager allows less than reserved disk buffer [{needed} bytes]"
+            );
+            return false;
+        }
+        if error.kind() == ErrorKind::SpaceLimit {
+            return true;
+        }
+        let buffer = self
+            .sst_file_manager()
+            .map_or(0, |manager| manager.compaction_buffer_size());
+        let needed = needed.saturating_add(buffer);
         let has = |dir: &std::path::Path, needed: u64| {
             let free = self.options.fs.free_space(dir).unwrap_or(0);
             if free < needed {
@@ -409,6 +425,18 @@ impl DbInner {
             free >= needed
         };
         has(&self.dir, needed) && (self.wal_dir == self.dir || has(&self.wal_dir, 1))
+    }
+
+    /// The bytes that a recovery writes: the memtables, and the outputs of the compactions that had no space.
+    fn needed_room(&self) -> u64 {
+        let state = self.state.lock();
+        let memory = state.families.values().flat_map(|own| {
+            let immutable = own.immutable.iter().map(|immutable| &immutable.memory);
+            let written = std::iter::once(&own.mem).chain(immutable);
+            written.filter(|memory| !memory.table.is_empty())
+        });
+        let bytes: u64 = memory.map(|memory| memory.table.memory_usage() as u64).sum();
+        bytes.saturating_add(state.recovery.room).max(1)
     }
 
     /// Ends the automatic recovery, if one is in progress.

@@ -33,6 +33,7 @@ use crate::state::memtables::new_memtable;
 use crate::state::open_iterators::OpenIterators;
 use crate::state::removals::Removals;
 use crate::state::replaced::Replaced;
+use crate::state::stream_floor::StreamFloor;
 use crate::state::super_version::SuperVersion;
 use crate::state::value::ValueResolver;
 use crate::stats::Stats;
@@ -108,6 +109,34 @@ pub(crate) struct Shared<'a> {
     pub stats: &'a Arc<Stats>,
 }
 
+/// Returns the merge operator of the options or, without one, of the OPTIONS file.
+fn merger_of(shared: &Shared<'_>, options: &ColumnFamilyOptions, stored: Option<&StoredFamily>) -> Merger {
+    let merger = match (
+        &options.merge_operator,
+        stored.and_then(|stored| stored.merge_operator.as_deref()),
+    ) {
+        (Some(operator), _) => Merger::Operator(operator.clone()),
+        (None, Some(text)) => stored_merger(text),
+        (None, None) => Merger::Unknown(String::new()),
+    };
+    match merger {
+        Merger::Operator(operator) => Merger::Operator(timed_hooks::merge_operator(
+            operator,
+            shared.options.statistics.as_ref(),
+        )),
+        unknown => unknown,
+    }
+}
+
+/// The block cache of a family with these options.
+fn block_cache(shared: &Shared<'_>, options: &ColumnFamilyOptions) -> Option<Arc<BlockCache>> {
+    match (&options.table.block_cache, options.table.no_block_cache) {
+        (_, true) => None,
+        (Some(own), false) => Some(own.clone()),
+        (None, false) => Some(shared.block_cache.clone()),
+    }
+}
+
 /// Creates a family from its options. The components that they leave open come from the OPTIONS file.
 pub(crate) fn assemble(
     shared: &Shared<'_>,
@@ -123,30 +152,9 @@ pub(crate) fn assemble(
     let stored_partitioner = || {
         stored.and_then(|stored| compact::partitioner::builtin(stored.sst_partitioner_factory.as_deref()?))
     };
-    let sst_partitioner_factory = options
-        .sst_partitioner_factory
-        .clone()
-        .or_else(stored_partitioner);
-    let merger = match (
-        &options.merge_operator,
-        stored.and_then(|stored| stored.merge_operator.as_deref()),
-    ) {
-        (Some(operator), _) => Merger::Operator(operator.clone()),
-        (None, Some(text)) => stored_merger(text),
-        (None, None) => Merger::Unknown(String::new()),
-    };
-    let merger = match merger {
-        Merger::Operator(operator) => Merger::Operator(timed_hooks::merge_operator(
-            operator,
-            shared.options.statistics.as_ref(),
-        )),
-        unknown => unknown,
-    };
-    let block_cache = match (&options.table.block_cache, options.table.no_block_cache) {
-        (_, true) => None,
-        (Some(own), false) => Some(own.clone()),
-        (None, false) => Some(shared.block_cache.clone()),
-    };
+    let partitioner = options.sst_partitioner_factory.clone();
+    let sst_partitioner_factory = partitioner.or_else(stored_partitioner);
+    let merger = merger_of(shared, options, stored);
     let fs = &shared.options.fs;
     let paths = shared.options.table_paths(options, shared.dir);
     let dir = paths.dir(0).to_path_buf();
@@ -157,7 +165,9 @@ pub(crate) fn assemble(
         TableCacheOptions {
             cmp: cmp.clone(),
             prefix_extractor: prefix_extractor.clone(),
-            block_cache,
+            block_cache: block_cache(shared, options),
+            row_cache: shared.options.row_cache.clone(),
+            charges_cache: options.table.cache_usage_options.charges_tables(),
             stats: shared.stats.clone(),
             rate_limiter: shared.options.rate_limiter.clone(),
             direct: shared.options.use_direct_reads,
@@ -226,6 +236,7 @@ pub(crate) fn assemble(
         query_trace: shared.query_trace.clone(),
         dropped: AtomicBool::new(false),
         pressing: Arc::default(),
+        stream_floor: StreamFloor::default(),
         iterators: OpenIterators::default(),
         removals: Removals::default(),
         cmp,
@@ -303,8 +314,8 @@ impl DbInner {
             open_limit: &self.open_limit,
             obsolete: &self.obsolete,
             published: &self.published,
-            query_trace: &self.query_trace,
-            block_trace: &self.block_trace,
+            query_trace: &self.traces.query,
+            block_trace: &self.traces.block,
             stats: &self.stats,
         }
     }
@@ -350,7 +361,7 @@ impl DbInner {
             crate::files::copy::create_dir(&*self.options.fs, &own.path)?;
         }
         // Under the write queue's lock, no other family is created or dropped, and no WAL begins.
-        let writer = self.writer.lock();
+        let writer = self.write.queue.lock();
         let mut state = self.state.lock();
         state.check_writable()?;
         if self.family_by_name(name).is_some() {
@@ -392,7 +403,7 @@ impl DbInner {
         if self.read_only {
             return Err(Error::not_supported("the database is open for reading only"));
         }
-        let writer = self.writer.lock();
+        let writer = self.write.queue.lock();
         let mut state = self.state.lock();
         state.check_writable()?;
         family.check_writable()?;

@@ -11,6 +11,7 @@ use base::statistics::{Histogram, Ticker};
 use base::sync::MutexGuard;
 use base::user_code::{catch, catch_or_fail};
 use base::{Error, ErrorKind, Result};
+use codec::compression::CompressionType;
 use manifest::{Version, VersionEdit};
 use memtable::Memtable;
 
@@ -44,7 +45,35 @@ struct FamilyFlush {
 }
 
 /// The tables that a flush has installed for a family; `ColumnFamilyDropped` if the family is gone.
-type Outcome = Result<Vec<FlushedTable>>;
+type Outcome = Result<Vec<Installed>>;
+
+/// The facts about an installed table that listeners get. They hold no file: a listener that takes its time
+/// would otherwise keep tables alive that a compaction has replaced.
+#[derive(Clone)]
+struct Installed {
+    number: u64,
+    level: usize,
+    compression: CompressionType,
+    entries: u64,
+    bytes: u64,
+}
+
+impl Installed {
+    fn of(table: &FlushedTable) -> Installed {
+        let FlushedTable {
+            level,
+            compression,
+            file,
+        } = table;
+        Installed {
+            number: file.number,
+            level: *level,
+            compression: *compression,
+            entries: file.stats.get().map_or(0, |stats| stats.num_entries),
+            bytes: file.size,
+        }
+    }
+}
 
 /// The files written for a family, and the CPU time used.
 type Written = (Flushed, Duration);
@@ -218,7 +247,7 @@ impl DbInner {
             .for_each(|edit| edit.min_log_number_to_keep = Some(needed));
         let outcomes = flush.families.iter().zip(&written).map(|(own, (tables, _))| {
             if flushed.iter().any(|(id, _)| *id == own.id) {
-                return Ok(tables.tables.clone());
+                return Ok(tables.tables.iter().map(Installed::of).collect());
             }
             self.discard_flushed(&own.family, tables);
             Err(Error::new(
@@ -295,6 +324,11 @@ impl DbInner {
             }
             None => self.drop_unneeded_wals(state),
         }
+        // The flush has succeeded, and no other one may.
+        let limit = self.check_space().err().filter(|_| failure.is_none());
+        if let Some(limit) = &limit {
+            self.latch_anew(state, FLUSH, limit);
+        }
         state.running_flushes -= 1;
         state.stall_events.extend(stalls);
         self.note_released(state);
@@ -307,6 +341,9 @@ impl DbInner {
             }
             if let Some(error) = &failure {
                 self.tell_failure(FLUSH, error.clone());
+            }
+            if let Some(limit) = limit {
+                self.report_failure(FLUSH, limit);
             }
             self.tell_stalls();
         });
@@ -342,23 +379,18 @@ impl DbInner {
         };
         self.stats.record(Histogram::FlushTime, took.as_micros() as u64);
         let (level_files, immutable_memtables) = shape;
-        for FlushedTable {
-            level,
-            compression,
-            file,
-        } in tables
-        {
-            self.stats.add(Ticker::FlushWriteBytes, file.size);
+        for table in tables {
+            self.stats.add(Ticker::FlushWriteBytes, table.bytes);
             self.notify(&Event::Flushed {
                 family: family.name.clone(),
                 job,
-                compression: *compression,
+                compression: table.compression,
                 level_files: level_files.clone(),
                 immutable_memtables,
-                file: file.number,
-                level: *level,
-                entries: file.stats.get().map_or(0, |stats| stats.num_entries),
-                bytes: file.size,
+                file: table.number,
+                level: table.level,
+                entries: table.entries,
+                bytes: table.bytes,
                 micros: took.as_micros() as u64,
             });
         }

@@ -40,25 +40,25 @@ impl RefusedRow {
             own.left_alone.insert(file.number);
         }
     }
-}
 
-impl DbInner {
-    /// Notifies listeners of the row that `plan` could not write.
-    pub(crate) fn tell_of_refused_row(&self, family: &Family, plan: &Plan, row: &RefusedRow, error: &Error) {
-        let of_row = plan.files().find(|(_, file)| Some(file.number) == row.file);
+    /// The event of this row, which `plan` could not write.
+    pub fn event(&self, family: &Family, plan: &Plan, error: &Error) -> Event {
+        let of_row = plan.files().find(|(_, file)| Some(file.number) == self.file);
         let path = of_row
             .or_else(|| plan.files().next())
             .map(|(_, file)| family.paths.table(file));
-        self.notify(&Event::RowTooLarge {
+        Event::RowTooLarge {
             family: family.name.clone(),
             path: path.unwrap_or_default().display().to_string(),
-            key: row.key.clone(),
-            seqno: row.seqno,
+            key: self.key.clone(),
+            seqno: self.seqno,
             error: Error::invalid_argument(error.message()),
             outcome: RowTooLargeOutcome::FileLeftAlone,
-        });
+        }
     }
+}
 
+impl DbInner {
     /// Notifies listeners of rows for which a compaction filter returned values that no row can hold.
     pub(crate) fn tell_of_refused_values(&self, family: &Family, job: u64, refused: &[(Vec<u8>, Error)]) {
         for (user_key, error) in refused {

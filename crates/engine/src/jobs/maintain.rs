@@ -15,11 +15,22 @@ use crate::state::handle::Db;
 use crate::state::write_queue::Settled;
 
 impl Db {
-    /// Flushes the default family's memtable to a table; see [`flush_cf`](Db::flush_cf).
-    pub fn flush(&self, options: &FlushOptions) -> Result<()> {
+    /// Flushes the default family's memtable to a table, and waits for it; see [`flush_cf`](Db::flush_cf).
+    pub fn flush(&self) -> Result<()> {
+        self.flush_opt(&FlushOptions::default())
+    }
+
+    /// Flushes the default family's memtable as `options` say; see [`flush_cf`](Db::flush_cf).
+    pub fn flush_opt(&self, options: &FlushOptions) -> Result<()> {
         self.inner().check_open()?;
         self.inner()
             .flush(options, &[self.inner().default_family.clone()])
+    }
+
+    /// Flushes the memtables of `families` to tables, and waits for it; see
+    /// [`flush_cf_opt`](Db::flush_cf_opt).
+    pub fn flush_cf(&self, families: &[ColumnFamily]) -> Result<()> {
+        self.flush_cf_opt(families, &FlushOptions::default())
     }
 
     /// Flushes the memtables of `families` to tables, so that no WAL is needed for their rows. With
@@ -27,10 +38,25 @@ impl Db {
     /// [`force_atomic_flush`](FlushOptions::force_atomic_flush) the tables are installed in one step: after a
     /// crash the database has those of all these families or of none. Other families are not flushed, as in
     /// RocksDB: without a WAL, rows of theirs that are older may be lost in a crash.
-    pub fn flush_cf(&self, options: &FlushOptions, families: &[ColumnFamily]) -> Result<()> {
+    pub fn flush_cf_opt(&self, families: &[ColumnFamily], options: &FlushOptions) -> Result<()> {
         self.inner().check_open()?;
         let families: Vec<_> = families.iter().map(|family| family.0.clone()).collect();
         self.inner().flush(options, &families)
+    }
+
+    /// Compacts the keys of the default family; see [`compact_range_cf_opt`](Db::compact_range_cf_opt).
+    pub fn compact_range(&self, begin: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
+        self.compact_range_cf(&self.default_column_family(), begin, end)
+    }
+
+    /// Compacts the keys of `family`; see [`compact_range_cf_opt`](Db::compact_range_cf_opt).
+    pub fn compact_range_cf(
+        &self,
+        family: &ColumnFamily,
+        begin: Option<&[u8]>,
+        end: Option<&[u8]>,
+    ) -> Result<()> {
+        self.compact_range_cf_opt(family, begin, end, &CompactRangeOptions::default())
     }
 
     /// Compacts the keys of `family` from `begin` to `end` (both inclusive; `None` for the first and the last
@@ -41,12 +67,12 @@ impl Db {
     /// `InvalidArgument` for impossible options, each by its name. `Incomplete` if the compaction is
     /// cancelled by [`canceled`](CompactRangeOptions::canceled) or
     /// [`disable_manual_compaction`](Db::disable_manual_compaction).
-    pub fn compact_range(
+    pub fn compact_range_cf_opt(
         &self,
         family: &ColumnFamily,
-        options: &CompactRangeOptions,
         begin: Option<&[u8]>,
         end: Option<&[u8]>,
+        options: &CompactRangeOptions,
     ) -> Result<()> {
         self.inner().check_open()?;
         self.inner().compact_range(&family.0, options, begin, end)
@@ -117,7 +143,7 @@ impl DbInner {
             self.wait_for_mild_flush(&ids)?;
         }
         {
-            let mut writer = self.writer.lock();
+            let mut writer = self.write.queue.lock();
             self.wait_to_switch(&mut writer, &ids)?;
             match options.force_atomic_flush && !self.options.atomic_flush && ids.len() > 1 {
                 true => self.switch_together(&mut writer, &ids)?,
@@ -129,6 +155,7 @@ impl DbInner {
             return Ok(());
         }
         self.wait_for_flush(&pending, DbState::check_writable)?;
+        self.state.lock().check_space()?;
         if options.listener_wait {
             self.wait_for_flush_reports(&ids)?;
         }
@@ -271,7 +298,8 @@ impl DbInner {
         self.note_released(&mut state);
         let may = |state: &DbState| {
             state.check_writable()?;
-            state.check_no_soft_error()
+            state.check_no_soft_error()?;
+            state.check_room()
         };
         self.wait_until(&mut state, may, |state| {
             let idle = state.running_flushes == 0 && state.running_compactions == 0;

@@ -20,6 +20,7 @@ use super::blob_outputs::{BlobOutputs, Blobs};
 use super::output::{Destination, TableOutputs};
 use super::rewrite::FILTER_FACTORY;
 use super::streams::PlacedStream;
+use super::unsynced::Unsynced;
 use crate::read::merging_cursor::{MergingCursor, Source};
 use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
@@ -70,6 +71,7 @@ impl DbInner {
         epoch_number: Option<u64>,
         job: u64,
     ) -> Result<Flushed> {
+        let started = family.clock.now();
         let writer = MemtableWriter::new(self, family, memtables, placed, job)?;
         let rest = Destination {
             level: None,
@@ -91,12 +93,17 @@ impl DbInner {
         outputs
             .iter_mut()
             .for_each(|outputs| outputs.times = writer.times.clone());
+        let unsynced = (!placed.is_empty()).then(Unsynced::default);
+        outputs
+            .iter_mut()
+            .for_each(|outputs| outputs.unsynced = unsynced.clone());
         let written = catch_or_fail(|| {
             match placed {
                 [] => writer.write(None, None, None, &mut outputs[0])?,
                 _ => writer.write_apart(placed, &mut outputs)?,
             }
             outputs[0].finish_blobs()?;
+            unsynced.iter().try_for_each(Unsynced::sync)?;
             let mut synced = BTreeSet::new();
             let written = outputs.iter().filter(|outputs| !outputs.files.is_empty());
             written
@@ -110,6 +117,14 @@ impl DbInner {
                 None => family.in_memory(error),
             });
         }
+        let on_disk = unsynced.is_some_and(|unsynced| unsynced.waits_for_disk());
+        let streams = outputs[1..].iter().flat_map(|outputs| &outputs.files);
+        let took = family.clock.now().saturating_sub(started);
+        family.stream_floor.note(
+            placed.len() * usize::from(on_disk),
+            streams.map(|file| file.size).sum(),
+            took,
+        );
         let blob_files = std::mem::take(&mut outputs[0].blob_files);
         let tables = outputs.iter_mut().flat_map(|outputs| {
             let (level, compression) = (outputs.destination.level, outputs.destination.compression);
@@ -257,10 +272,7 @@ impl<'a> MemtableWriter<'a> {
     /// the others.
     fn write_apart(&self, placed: &[PlacedStream], outputs: &mut [TableOutputs<'_>]) -> Result<()> {
         let (rest, streams) = outputs.split_at_mut(1);
-        let mut rest = OneTable {
-            outputs: &mut rest[0],
-            bounds: FileBounds::default(),
-        };
+        let mut rest = OneTable::new(&mut rest[0]);
         // The first key that is not written yet.
         let mut start = None;
         for (placed, outputs) in placed.iter().zip(streams) {
@@ -280,14 +292,23 @@ impl<'a> MemtableWriter<'a> {
     }
 }
 
-/// Collects several parts in one table. There must be no range tombstones.
-struct OneTable<'s, 'a> {
+/// Collects several parts in one table, each with its own range tombstones.
+pub(crate) struct OneTable<'s, 'a> {
     outputs: &'s mut TableOutputs<'a>,
     bounds: FileBounds,
 }
 
-impl OneTable<'_, '_> {
-    fn finish(self) -> Result<()> {
+impl<'s, 'a> OneTable<'s, 'a> {
+    /// The table that `outputs` writes next.
+    pub fn new(outputs: &'s mut TableOutputs<'a>) -> OneTable<'s, 'a> {
+        OneTable {
+            outputs,
+            bounds: FileBounds::default(),
+        }
+    }
+
+    /// Finishes the table, if a part had anything to write.
+    pub fn finish(self) -> Result<()> {
         match self.bounds.is_empty() {
             true => Ok(()),
             false => self.outputs.close(self.bounds),

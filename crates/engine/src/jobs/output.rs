@@ -27,6 +27,7 @@ use crate::jobs::creation_reason::creation_reason;
 use crate::jobs::large_rows::RefusedRow;
 use crate::jobs::output_check::OutputCheck;
 use crate::jobs::output_file::OutputFile;
+use crate::jobs::unsynced::Unsynced;
 use crate::options::names::Merger;
 use crate::options::{
     ColumnFamilyOptions, CompactionStyle, DataBlockIndexType, FilterPolicy, PrepopulateBlockCache,
@@ -80,6 +81,8 @@ pub(crate) struct TableOutputs<'a> {
     pub refused: Option<RefusedRow>,
     /// The paths of all files begun.
     paths: Vec<PathBuf>,
+    /// The finished tables that are not synced yet, if their syncs are gathered.
+    pub unsynced: Option<Unsynced>,
 }
 
 struct OpenTable {
@@ -158,6 +161,7 @@ impl<'a> TableOutputs<'a> {
             files: Vec::new(),
             refused: None,
             paths: Vec::new(),
+            unsynced: None,
         }
     }
 
@@ -246,8 +250,8 @@ impl<'a> TableOutputs<'a> {
                 Merger::Unknown(name) if name.is_empty() => None,
                 Merger::Unknown(name) => Some(name.clone()),
             },
-            db_id: self.db.db_id.clone(),
-            session_id: self.db.session_id.clone(),
+            db_id: self.db.identity.db_id.clone(),
+            session_id: self.db.identity.session_id.clone(),
             file_number: number,
             creation_time: if self.oldest_ancestor_time == 0 {
                 now
@@ -496,7 +500,14 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
             let times = times.encode(bounds.smallest_seqno, bounds.largest_seqno);
             open.writer.set_seqno_to_time_mapping(times);
         }
-        let summary = open.writer.finish()?;
+        let summary = match &self.unsynced {
+            None => open.writer.finish()?,
+            Some(unsynced) => {
+                let (summary, sync) = open.writer.finish_unsynced()?;
+                unsynced.add(sync, summary.file_size)?;
+                summary
+            }
+        };
         self.db.stats.count_compressed(summary.compressed);
         let properties = &summary.properties;
         let file = FileMetadata {
@@ -529,8 +540,14 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
         })?;
         self.tell(&file, &summary.properties);
         self.begun = None;
+        let number = file.number;
         self.files.push(file);
-        Ok(())
+        self.db.on_add_file(|| self.path_of(number), summary.file_size);
+        // A flush ends, because its memory is needed. The database stops after it.
+        match self.destination.flushed {
+            true => Ok(()),
+            false => self.db.check_space(),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base::statistics::Histogram;
 use base::{Error, ErrorKind, Result};
 use vfs::rate_limiter::{IoPriority, OpType};
-use vfs::{FileSync, RateLimiter, WritableFile};
+use vfs::{Ahead, FileSync, RateLimiter, WritableFile};
 
 use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
@@ -41,7 +41,7 @@ impl OutputFile {
             file,
             limiter,
             stats: db.stats.clone(),
-            cancelled: compacts.then(|| db.cancelled.clone()),
+            cancelled: compacts.then(|| db.jobs.cancelled.clone()),
             pressing: family.pressing.clone(),
         })
     }
@@ -150,6 +150,46 @@ impl WritableFile for OutputFile {
     }
 
     fn syncer(&self) -> Option<Arc<dyn FileSync>> {
-        self.file.syncer()
+        Some(Arc::new(TimedSync {
+            file: self.file.syncer()?,
+            stats: self.stats.clone(),
+            histogram: match self.cancelled {
+                None => Histogram::TableSyncMicros,
+                Some(_) => Histogram::CompactionOutfileSyncMicros,
+            },
+            ahead: AtomicBool::new(false),
+        }))
+    }
+}
+
+/// Syncs a finished table, for statistics.
+#[derive(Debug)]
+struct TimedSync {
+    file: Arc<dyn FileSync>,
+    stats: Arc<Stats>,
+    histogram: Histogram,
+    /// The sync was counted when it was run ahead.
+    ahead: AtomicBool,
+}
+
+impl FileSync for TimedSync {
+    fn sync(&self) -> Result<()> {
+        if self.ahead.swap(false, Ordering::Relaxed) {
+            return self.file.sync();
+        }
+        let started = self.stats.start();
+        let synced = self.file.sync();
+        self.stats.stop(started, self.histogram);
+        synced
+    }
+
+    fn ahead(self: Arc<Self>) -> Option<Ahead> {
+        let job = self.file.clone().ahead()?;
+        Some(Box::new(move || {
+            let started = self.stats.start();
+            job();
+            self.stats.stop(started, self.histogram);
+            self.ahead.store(true, Ordering::Relaxed);
+        }))
     }
 }

@@ -25,6 +25,7 @@ use super::blob_inputs::BlobInputs;
 use super::blob_outputs::{BlobOutputs, Blobs};
 use super::large_rows::RefusedRow;
 use super::output::{Destination, TableOutputs};
+use super::unsynced::Unsynced;
 use crate::events::Event;
 use crate::read::level_cursor::LevelCursor;
 use crate::read::merging_cursor::{MergingCursor, Source};
@@ -53,7 +54,7 @@ pub(crate) struct Rewrite<'a> {
     tombstones: CompactionTombstones,
     /// The timestamp below which old versions of keys are dropped; empty if there is none.
     full_history_ts_low: Box<[u8]>,
-    /// The keys at which outputs end, whatever their size.
+    /// The keys at which outputs end if they have some size.
     borders: Arc<[Border]>,
     /// The time of the oldest data among the inputs, in Unix seconds; 0 if not known.
     oldest_ancestor_time: u64,
@@ -304,6 +305,8 @@ impl<'a> Rewrite<'a> {
         outputs.compaction = Some(plan);
         outputs.blobs = blobs;
         outputs.times = self.times.clone();
+        // Files that end where streams continue are small.
+        outputs.unsynced = (!self.borders.is_empty()).then(Unsynced::default);
         let written = catch_or_fail(|| {
             match range.start {
                 Some(start) => cursor.seek(start),
@@ -311,8 +314,10 @@ impl<'a> Rewrite<'a> {
             }
             let limits = plan.split_limits(self.borders.clone());
             let splitter = OutputSplitter::new(self.family.cmp.user().clone(), limits)
-                .with_partitioner(self.partitioner());
+                .with_partitioner(self.partitioner())
+                .with_min_at_border(self.family.stream_floor.bytes_of_output());
             write_outputs(&mut cursor, range, splitter, &mut outputs)?;
+            outputs.unsynced.iter().try_for_each(Unsynced::sync)?;
             outputs.finish_blobs()
         });
         self.db
@@ -413,8 +418,8 @@ impl<'a> Rewrite<'a> {
             }) as Box<dyn BlobHook>
         });
         let of_all = match context.is_manual_compaction {
-            true => &self.db.manual_cancelled,
-            false => &self.db.cancelled,
+            true => &self.db.jobs.manual_cancelled,
+            false => &self.db.jobs.cancelled,
         };
         CompactionRules {
             snapshots: self.snapshots.clone(),

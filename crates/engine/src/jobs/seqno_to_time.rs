@@ -22,7 +22,7 @@ impl Db {
     /// table has those of its rows in its property `rocksdb.seqno.time.map`, for
     /// [`SeqnoToTimeMapping::decode`].
     pub fn seqno_to_time_mapping(&self) -> SeqnoToTimeMapping {
-        self.inner().seqno_to_time.lock().clone()
+        self.inner().jobs.seqno_to_time.lock().clone()
     }
 }
 
@@ -44,7 +44,7 @@ impl DbInner {
         if now >= *due {
             self.note_seqno_time();
             let oldest = self.options.clock.unix_seconds().saturating_sub(longest);
-            self.seqno_to_time.lock().truncate_before(oldest);
+            self.jobs.seqno_to_time.lock().truncate_before(oldest);
             *due = now + Duration::from_secs(shortest.div_ceil(PAIRS));
         }
         Some(due.saturating_sub(now))
@@ -54,7 +54,7 @@ impl DbInner {
     pub(crate) fn note_seqno_time(&self) {
         let seqno = self.published.load(Ordering::Acquire);
         let time = self.options.clock.unix_seconds();
-        self.seqno_to_time.lock().append(seqno, time);
+        self.jobs.seqno_to_time.lock().append(seqno, time);
     }
 
     /// The times of sequence numbers for the output of a flush or a compaction of `files`. `None` if the
@@ -68,7 +68,7 @@ impl DbInner {
             return Ok(None);
         }
         self.note_seqno_time();
-        let mut times = self.seqno_to_time.lock().clone();
+        let mut times = self.jobs.seqno_to_time.lock().clone();
         for file in files {
             let of_table = family.tables.with_table(file, |table| {
                 SeqnoToTimeMapping::decode(&table.properties().seqno_to_time_mapping)
@@ -83,7 +83,7 @@ impl DbInner {
     pub(crate) fn preserved_as_far_as_known(&self, family: &Family) -> SeqNo {
         match family.options.preserve_internal_time_seconds {
             0 => SeqNo::MAX,
-            _ => self.preserved_from(family, Some(&*self.seqno_to_time.lock())),
+            _ => self.preserved_from(family, Some(&*self.jobs.seqno_to_time.lock())),
         }
     }
 

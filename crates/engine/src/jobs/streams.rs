@@ -22,10 +22,11 @@ use crate::state::db_state::DbState;
 const MIN_PART_OF_TARGET: u64 = 256;
 const MIN_BLOCKS: u64 = 2;
 
-/// A stream, and the files that have none of its keys although their range includes it.
+/// A stream, and the files that have none of its keys although their range includes it; `None` if the stream
+/// is too small for a table of its own on this disk.
 pub(crate) struct FoundStream {
     stream: Stream,
-    without: Vec<u64>,
+    without: Option<Vec<u64>>,
 }
 
 /// A stream and the level its table goes to. The range is reserved in that level until [`DbInner::release`].
@@ -77,9 +78,13 @@ impl DbInner {
         if cursor.status().is_err() {
             return Vec::new();
         }
-        let streams = finder.finish().into_iter().map(|stream| FoundStream {
-            without: files_without(family, &version, &stream),
-            stream,
+        let floor = family.stream_floor.bytes();
+        let streams = finder.finish().into_iter().map(|stream| {
+            let large = stream.bytes >= floor;
+            FoundStream {
+                without: large.then(|| files_without(family, &version, &stream)),
+                stream,
+            }
         });
         streams.collect()
     }
@@ -100,7 +105,8 @@ impl DbInner {
         let leveled = family.current().leveled();
         let base_level = LevelTargets::new(&own.version, &leveled).base_level;
         own.stream_borders = streams.iter().map(|found| found.stream.border()).collect();
-        for FoundStream { stream, without } in streams {
+        let large = |found: FoundStream| Some((found.stream, found.without?));
+        for (stream, without) in streams.into_iter().filter_map(large) {
             let has_none = |file: &FileMetadata| without.contains(&file.number);
             let (level, bottommost) = lowest_level(&own.version, &own.running, &leveled, &stream, has_none);
             // Levels above the base level must stay empty.

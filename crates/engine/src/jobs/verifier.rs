@@ -96,7 +96,7 @@ impl Db {
 impl DbInner {
     /// Starts the verification thread, unless it runs or the database is read-only.
     pub(crate) fn start_verifier(self: &Arc<Self>) -> Result<()> {
-        let mut state = self.verifier.state.lock();
+        let mut state = self.jobs.verifier.state.lock();
         if state.thread.is_some() || state.closing || self.read_only {
             return Ok(());
         }
@@ -111,12 +111,12 @@ impl DbInner {
     /// Stops the verification thread.
     pub(crate) fn stop_verifier(&self) {
         let thread = {
-            let mut state = self.verifier.state.lock();
+            let mut state = self.jobs.verifier.state.lock();
             state.closing = true;
-            self.verifier.changed.notify_all();
+            self.jobs.verifier.changed.notify_all();
             state.thread.take()
         };
-        self.verifier.limiter.wake();
+        self.jobs.verifier.limiter.wake();
         // A panic of the thread printed its message when it occurred.
         thread.into_iter().for_each(|thread| drop(thread.join()));
     }
@@ -124,15 +124,15 @@ impl DbInner {
     /// Changes the rate; see [`Db::set_verify_rate`](crate::Db::set_verify_rate).
     pub(crate) fn set_verify_rate(self: &Arc<Self>, rate: u64) -> Result<()> {
         {
-            let _state = self.verifier.state.lock();
-            self.verifier.rate.store(rate, Ordering::Relaxed);
-            self.verifier.changed.notify_all();
+            let _state = self.jobs.verifier.state.lock();
+            self.jobs.verifier.rate.store(rate, Ordering::Relaxed);
+            self.jobs.verifier.changed.notify_all();
         }
-        self.verifier.limiter.wake();
+        self.jobs.verifier.limiter.wake();
         match rate {
             0 => Ok(()),
             _ => {
-                self.verifier.limiter.set_bytes_per_second(rate)?;
+                self.jobs.verifier.limiter.set_bytes_per_second(rate)?;
                 self.start_verifier()
             }
         }
@@ -140,7 +140,7 @@ impl DbInner {
 
     pub(crate) fn verify_progress(&self) -> VerifyProgress {
         let live = self.live();
-        let state = self.verifier.state.lock();
+        let state = self.jobs.verifier.state.lock();
         let done = || live.iter().filter(|live| state.done.contains(&live.number()));
         VerifyProgress {
             passes: state.passes,
@@ -148,17 +148,17 @@ impl DbInner {
             files: live.len() as u64,
             bytes_done: done().map(Live::size).sum(),
             bytes: live.iter().map(Live::size).sum(),
-            bytes_read: self.verifier.bytes_read.load(Ordering::Relaxed),
+            bytes_read: self.jobs.verifier.bytes_read.load(Ordering::Relaxed),
             faults: state.faults,
         }
     }
 
     fn run_verifier(&self) {
-        while self.verifier.wait() {
+        while self.jobs.verifier.wait() {
             let Some(live) = self.next_to_verify() else {
-                let mut state = self.verifier.state.lock();
+                let mut state = self.jobs.verifier.state.lock();
                 if !state.closing {
-                    self.verifier.changed.wait_for(&mut state, IDLE);
+                    self.jobs.verifier.changed.wait_for(&mut state, IDLE);
                 }
                 continue;
             };
@@ -172,7 +172,7 @@ impl DbInner {
                 Ok(Err(_)) => continue,
             };
             {
-                let mut state = self.verifier.state.lock();
+                let mut state = self.jobs.verifier.state.lock();
                 state.done.insert(live.number());
                 state.faults += faults.len() as u64;
             }
@@ -187,7 +187,7 @@ impl DbInner {
     fn next_to_verify(&self) -> Option<Live> {
         let mut live = self.live();
         live.sort_by_key(Live::number);
-        let mut state = self.verifier.state.lock();
+        let mut state = self.jobs.verifier.state.lock();
         state
             .done
             .retain(|number| live.binary_search_by_key(number, Live::number).is_ok());
@@ -216,7 +216,7 @@ impl DbInner {
         let checked = opened.and_then(|file| {
             let file: Arc<dyn RandomAccessFile> = Arc::new(PacedFile {
                 file,
-                verifier: self.verifier.clone(),
+                verifier: self.jobs.verifier.clone(),
             });
             live.check_size(&*file)?;
             match live.verify_whole(&*file) {

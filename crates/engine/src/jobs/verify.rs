@@ -41,7 +41,7 @@ impl Db {
     pub fn verify_checksum_opt(&self, options: &ReadOptions) -> Result<()> {
         self.inner().check_open()?;
         let inner = self.inner();
-        let charged = inner.charged_reads(options);
+        let (charged, _timeout) = inner.charged_reads(options);
         inner.live().iter().try_for_each(|live| {
             let mut file = inner.open_to_verify(live)?;
             if charged.is_some() {

@@ -6,19 +6,20 @@ use std::time::Duration;
 
 use crate::jobs::scheduler::workers;
 use crate::options::thread_pool::{Kind, Next, ThreadPool};
-use crate::state::background::Housekeeping;
+use crate::state::background::{Housekeeping, Lanes};
 use crate::state::db_inner::DbInner;
-use crate::state::db_state::{HOUSEKEEPING, closing};
+use crate::state::db_state::HOUSEKEEPING;
+use crate::state::error_state::closing;
 
 impl DbInner {
     /// Starts the background work of a database that is open for writing, in its pool of threads.
     pub(crate) fn start_threads(self: &Arc<Self>) {
-        if let Some(share) = &self.share {
+        if let Some(share) = &self.write.share {
             let owner: Weak<DbInner> = Arc::downgrade(self);
             share.belongs_to(owner);
         }
         self.begin_stats_history();
-        *self.housekeeping.lock() = Some(self.begin_housekeeping());
+        *self.jobs.housekeeping.lock() = Some(self.begin_housekeeping());
         if let Err(error) = self.join_pool() {
             // If no thread can be started, the database still serves reads; operations that need a thread
             // return this error.
@@ -41,7 +42,12 @@ impl DbInner {
         let (flushers, compactors) = workers(self.options.max_background_jobs as usize);
         let flushes = pool.add(Kind::Flush, flushers, turn(DbInner::flush_due))?;
         let compactions = pool.add(Kind::Compaction, compactors, turn(DbInner::compact_due))?;
-        self.work.begin(flushes, compactions);
+        let bottom = pool.add(Kind::Bottom, usize::MAX, turn(DbInner::compact_handed_over))?;
+        self.work.begin(Lanes {
+            flushes,
+            compactions,
+            bottom,
+        });
         let housekeeping = pool.add(Kind::Housekeeping, 1, turn(DbInner::keep_house))?;
         self.obsolete.begin(housekeeping);
         Ok(())
@@ -51,10 +57,11 @@ impl DbInner {
         let now = self.options.clock.now();
         let current = self.current.load();
         Housekeeping {
-            dump: self.opened + Duration::from_secs(current.stats_dump_period_sec),
+            dump: self.identity.opened + Duration::from_secs(current.stats_dump_period_sec),
             aged: now,
             timed: now,
-            persisted: self.opened + Duration::from_secs(current.stats_persist_period_sec),
+            persisted: self.identity.opened + Duration::from_secs(current.stats_persist_period_sec),
+            room: None,
             recovery: None,
         }
     }
@@ -63,7 +70,7 @@ impl DbInner {
     /// none is left.
     fn keep_house(&self) -> Next {
         let wait = self.obsolete.work_off(&mut || {
-            let mut house = self.housekeeping.lock();
+            let mut house = self.jobs.housekeeping.lock();
             let house = house.as_mut()?;
             self.latch_listener();
             let looked = self.guarded(HOUSEKEEPING, || {
@@ -71,11 +78,12 @@ impl DbInner {
                 let age = self.note_ages_when_due(&mut house.aged);
                 let time = self.note_seqno_time_when_due(&mut house.timed);
                 let stats = self.persist_stats_when_due(&mut house.persisted);
+                let room = self.retry_for_room_when_due(&mut house.room);
                 let recovers = self.recover_when_due(&mut house.recovery);
                 let archive = self.obsolete.archive();
                 let purge = archive.and_then(|archive| archive.purge_when_due());
                 let others = dump.into_iter().chain(age).chain(time).chain(stats);
-                let others = others.chain(purge);
+                let others = others.chain(purge).chain(room);
                 Ok(others.chain(recovers).min())
             });
             looked.unwrap_or_default()
@@ -87,7 +95,7 @@ impl DbInner {
     pub(crate) fn end_housekeeping(&self) {
         self.obsolete.close();
         self.obsolete.work_off(&mut || None);
-        if let Some(mut house) = self.housekeeping.lock().take() {
+        if let Some(mut house) = self.jobs.housekeeping.lock().take() {
             self.end_auto_recovery(&mut house.recovery, Some(closing()));
         }
     }

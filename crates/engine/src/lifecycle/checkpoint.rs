@@ -13,10 +13,25 @@ use crate::files::copy::publish;
 use crate::files::copy::remove_dir;
 use crate::report::live_files::{LiveFileStorageInfo, LiveFilesStorageInfo};
 use crate::state::db_inner::DbInner;
-use crate::state::file_deletions::NothingIsDeleted;
+use crate::state::file_deletions::FileDeletionGuard;
 use crate::state::handle::Db;
 
 /// Options of [`Db::create_checkpoint`].
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::{CheckpointOptions, Db};
+///
+/// db.put(b"a", b"1")?;
+/// // Copies the WAL instead of flushing if it has at most 1 MiB.
+/// let options = CheckpointOptions { log_size_for_flush: 1 << 20 };
+/// db.create_checkpoint(dir.path().join("copy"), &options)?;
+/// let copy = Db::open_read_only(&Default::default(), dir.path().join("copy"))?;
+/// assert!(copy.get(b"a")?.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CheckpointOptions {
     /// If the WALs have at least this many bytes, memtables are flushed first; otherwise the WALs are copied.
@@ -59,7 +74,7 @@ impl DbInner {
         if fs.exists(dir)? {
             return Err(Error::invalid_argument("Directory exists").in_file(dir));
         }
-        let _held = NothingIsDeleted::for_holder(self, &format!("checkpoint {}", dir.display()));
+        let _held = FileDeletionGuard::for_holder(self, &format!("checkpoint {}", dir.display()));
         let contents = self.live_files_storage_info(log_size_for_flush)?;
         let mut temporary = dir.as_os_str().to_owned();
         temporary.push(".tmp");
@@ -102,7 +117,7 @@ impl DbInner {
         }
         let has_same_id = self.options.write_dbid_to_manifest && self.options.write_identity_file;
         if has_same_id {
-            fs.write_file(&filename::identity(to), self.db_id.as_bytes())?;
+            fs.write_file(&filename::identity(to), self.identity.db_id.as_bytes())?;
         }
         Ok(())
     }

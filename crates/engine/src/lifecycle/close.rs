@@ -7,6 +7,7 @@ use base::user_code::{catch, catch_or_fail};
 use base::{Error, ErrorKind, Result, filename};
 
 use crate::log::log_line;
+use crate::options::thread_pool::Next;
 use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::Close;
@@ -86,11 +87,13 @@ impl DbInner {
         self.end_background_work();
         self.stop_verifier();
         self.work.close();
-        let threads = std::mem::take(&mut *self.threads.lock());
+        // A compaction that no thread has begun ends here: it is cancelled.
+        while self.compact_handed_over() == Next::Again {}
+        let threads = std::mem::take(&mut *self.jobs.threads.lock());
         // A panic in a background thread has been printed already, and no caller waits for it.
         threads.into_iter().for_each(|thread| drop(thread.join()));
         self.wait_for_callers();
-        if let Some(share) = &self.share {
+        if let Some(share) = &self.write.share {
             share.set(0, 0);
         }
         let recyclable = std::mem::take(&mut self.state.lock().recyclable_wals);
@@ -98,27 +101,28 @@ impl DbInner {
             self.obsolete.add(filename::wal(&self.wal_dir, number));
         }
         self.end_housekeeping();
+        self.untrack_files();
         let closed_wal = catch_or_fail(|| {
             let wal = {
                 // Under the write queue's lock no write is in progress, and after this no write begins.
-                let mut writer = self.writer.lock();
+                let mut writer = self.write.queue.lock();
                 self.close_families();
                 writer.wal.take()
             };
             wal.map_or(Ok(()), |mut wal| wal.close())
         });
         // A failed trace is an error of `end_trace` alone: the close loses no data of the database.
-        drop(catch(|| self.query_trace.end()));
+        drop(catch(|| self.traces.query.end()));
         drop(catch(|| self.end_block_trace()));
         let closed_manifest = catch_or_fail(|| self.versions.close());
-        drop(catch(|| self.io_trace.end()));
+        drop(catch(|| self.traces.io.end()));
         // An OPTIONS file that is being written is finished; no other is begun.
         drop(self.options_file.lock());
         log_line!(self.log, Info, "Shutdown complete");
         self.log.close();
         let unlocked = [
-            catch(|| drop(self.wal_dir_lock.lock().take())),
-            catch(|| drop(self.lock.lock().take())),
+            catch(|| drop(self.dir_locks.wal_dir.lock().take())),
+            catch(|| drop(self.dir_locks.db.lock().take())),
         ];
         let closed = flushed.and(closed_wal).and(closed_manifest);
         unlocked

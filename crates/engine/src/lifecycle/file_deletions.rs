@@ -2,7 +2,7 @@
 
 use base::{Error, Result};
 
-use crate::state::file_deletions::NothingIsDeleted;
+use crate::state::file_deletions::FileDeletionGuard;
 use crate::state::handle::Db;
 
 /// The holder's name for calls of [`Db::disable_file_deletions`].
@@ -18,15 +18,16 @@ impl Db {
         inner.obsolete.hold(APPLICATION, inner.options.clock.now());
     }
 
-    /// Takes back one [`disable_file_deletions`](Db::disable_file_deletions). After the last one, obsolete
-    /// files are deleted in the background, unless another holder keeps them. `InvalidArgument` if file
-    /// deletions are not disabled.
+    /// Takes back one [`disable_file_deletions`](Db::disable_file_deletions). After the last one, the files
+    /// that became obsolete meanwhile are deleted before the call returns, unless another holder keeps them.
+    /// `InvalidArgument` if file deletions are not disabled.
     pub fn enable_file_deletions(&self) -> Result<()> {
         self.inner().check_open()?;
         match self.inner().obsolete.release_one_of(APPLICATION) {
-            true => Ok(()),
-            false => Err(Error::invalid_argument("file deletions are not disabled")),
+            true => self.inner().obsolete.wait_for_purge(),
+            false => return Err(Error::invalid_argument("file deletions are not disabled")),
         }
+        Ok(())
     }
 
     /// Stops the deletion of files, as [`disable_file_deletions`](Db::disable_file_deletions) does, until the
@@ -43,7 +44,7 @@ impl Db {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn hold_file_deletions(&self, holder: &str) -> NothingIsDeleted<'_> {
-        NothingIsDeleted::for_holder(self.inner(), holder)
+    pub fn hold_file_deletions(&self, holder: &str) -> FileDeletionGuard<'_> {
+        FileDeletionGuard::for_holder(self.inner(), holder)
     }
 }

@@ -1,5 +1,6 @@
 //! A MANIFEST that another process writes, read incrementally.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,6 +22,10 @@ pub(crate) const LONGEST_FILL: u64 = 11;
 pub(crate) struct ManifestTail {
     read: Option<ReadSoFar>,
     torn: Option<TornTail>,
+    /// True if the state read is older than the newest one, as `best_efforts_recovery` permits.
+    gave_up: bool,
+    /// The WALs that the MANIFEST names, with the synced bytes of each.
+    wals: BTreeMap<u64, Option<u64>>,
 }
 
 /// The bytes at the end of a MANIFEST that are not a record: its writer crashed, or part of the file is lost.
@@ -53,6 +58,17 @@ impl ManifestTail {
     /// start.
     pub fn read(&mut self, options: &Options, dir: &Path) -> Result<ManifestState> {
         let (number, file) = current_manifest(options, dir)?;
+        self.read_from(options, dir, number, file)
+    }
+
+    /// Like [`read`](Self::read), of MANIFEST `number`, which is `file`.
+    pub fn read_from(
+        &mut self,
+        options: &Options,
+        dir: &Path,
+        number: u64,
+        file: Arc<dyn RandomAccessFile>,
+    ) -> Result<ManifestState> {
         let path = file.path().to_path_buf();
         let mut reader = Reader::for_manifest(file);
         let known = self.read.take().filter(|read| read.number == number);
@@ -114,12 +130,28 @@ impl ManifestTail {
             .map_err(|error| error.in_file(&path))?;
         check_paths(options, dir, &state).map_err(|error| error.in_file(&path))?;
         self.read = Some(so_far);
+        self.wals.clone_from(&state.wals);
         Ok(state)
     }
 
     /// The bytes that the previous call found after the last edit.
     pub fn torn(&self) -> Option<&TornTail> {
         self.torn.as_ref()
+    }
+
+    /// The WALs that the MANIFEST names, with the synced bytes of each.
+    pub fn wals(&self) -> &BTreeMap<u64, Option<u64>> {
+        &self.wals
+    }
+
+    /// Sets whether newer states than the one read are given up.
+    pub fn gives_up_newer(&mut self, gave_up: bool) {
+        self.gave_up = gave_up;
+    }
+
+    /// True if newer states than the one read are given up: their files are missing.
+    pub fn gave_up(&self) -> bool {
+        self.gave_up
     }
 
     /// The number of the MANIFEST that was read last.

@@ -39,9 +39,12 @@ impl Moment {
         let current = if_there(fs.read_file(&filename::current(dir)))?;
         let manifest = match &current {
             Some(current) => {
-                let named = parse_current(current).map_err(|error| error.in_file(&filename::current(dir)))?;
-                let path = dir.join(named);
-                if_there(fs.open_random(&path, &OpenOptions::default()))?
+                match parse_current(current).map_err(|error| error.in_file(&filename::current(dir))) {
+                    Ok(named) => if_there(fs.open_random(&dir.join(named), &OpenOptions::default()))?,
+                    // CURRENT does not decide.
+                    Err(_) if options.best_efforts_recovery => None,
+                    Err(error) => return Err(error),
+                }
             }
             None => None,
         };
@@ -132,8 +135,11 @@ fn mismatch(family: &str, recorded: &str, given: &UserComparator) -> Error {
         DEFAULT_COLUMN_FAMILY => String::new(),
         family => format!(" of column family {family}"),
     };
-    Error::invalid_argument(format!(
-        "{}: does not match existing comparator {recorded}{of_family}",
-        given.name()
-    ))
+    Error::new(
+        ErrorKind::ComparatorMismatch,
+        format!(
+            "{}: does not match existing comparator {recorded}{of_family}",
+            given.name()
+        ),
+    )
 }

@@ -16,12 +16,14 @@ use sst::BlockCache;
 use vfs::FileLock;
 
 use crate::files::copy::create_dir;
+use crate::files::deletion::Deletion;
 use crate::files::obsolete_files::ObsoleteFiles;
 use crate::files::open_limit::OpenLimit;
 use crate::files::session_id::new_session_id;
 use crate::files::wal_archive;
 use crate::jobs::families::{Shared, assemble, fresh_state};
-use crate::lifecycle::manifest_tail::{ManifestTail, read_manifest};
+use crate::lifecycle::best_efforts::{database_exists, read_state};
+use crate::lifecycle::manifest_tail::read_manifest;
 use crate::lifecycle::moment::{Moment, READ_ONLY_ATTEMPTS, read_identity, write_identity};
 use crate::lifecycle::stored_options::{find_options, stored_options};
 use crate::lifecycle::wal_dir::{self, WalDir};
@@ -32,21 +34,24 @@ use crate::log::{self, InfoLog, log_line};
 use crate::options::Options;
 use crate::options::check::check_options;
 use crate::options::names::STATS_COLUMN_FAMILY;
+use crate::options::sst_file_manager::is_trash;
 use crate::options::write_buffer_manager::WriteBufferManager;
 use crate::report::stats_history;
-use crate::state::background::Work;
+use crate::state::background::{JobSide, Work};
 use crate::state::column_family::Family;
 use crate::state::db_inner::RECOVERY_JOB;
-use crate::state::db_inner::{DbInner, FamilyIndex};
+use crate::state::db_inner::{DbInner, DirLocks, FamilyIndex, Identity, Traces};
 use crate::state::db_state::{Close, DbState, Recorded, Waiting};
 use crate::state::error_state::Recovery;
 use crate::state::handle::{Db, Handle};
+use crate::state::samples::ReportSide;
 use crate::state::snapshot::SnapshotList;
 use crate::state::stalls::wal_limit;
-use crate::state::sync_group::{SyncGroup, WalTail};
+use crate::state::sync_group::WalTail;
 use crate::state::verifier::Verifier;
 use crate::state::version_set::{VersionSet, set_current};
 use crate::state::write_queue::WriteQueue;
+use crate::state::write_side::WriteSide;
 use crate::state::writer::Writer;
 use crate::stats::Stats;
 use crate::trace::{BlockCacheTrace, IoTrace, QueryTrace, TracedFs};
@@ -63,8 +68,8 @@ impl Db {
     /// the rows in its WALs. Creates it if it does not exist and [`Options::create_if_missing`] is set.
     ///
     /// `LockHeld`, with the holder and the path, if it is open elsewhere; `Corruption`, with file and offset,
-    /// if its files are damaged; `InvalidArgument` if it does not exist, or an option or a comparator does
-    /// not match.
+    /// if its files are damaged; `NoDatabase` if it does not exist; `ComparatorMismatch` if it was written in
+    /// another order; `InvalidArgument` if an option does not fit.
     pub fn open(options: &Options, path: impl AsRef<Path>) -> Result<Db> {
         open(options, path.as_ref(), false)
     }
@@ -104,7 +109,8 @@ impl Db {
 
     /// Deletes the database in `path`: its files, and the directories if they contain nothing else.
     /// `LockHeld` if it is open, `InvalidArgument` if [`wal_dir`](Options::wal_dir) belongs to another
-    /// database. Nothing happens if it does not exist.
+    /// database. Nothing happens if it does not exist. An [SST file manager](Options::sst_file_manager) paces
+    /// the deletion of tables and blob files, and of WALs in `path`; the call returns when they are gone.
     pub fn destroy(options: &Options, path: impl AsRef<Path>) -> Result<()> {
         let (fs, dir) = (&*options.fs, path.as_ref());
         if !fs.exists(dir)? {
@@ -115,7 +121,13 @@ impl Db {
         let mut claimed = WalDir::claim(options, dir, id.as_deref())?;
         let wal_dir = claimed.path().to_path_buf();
         let others = options.other_table_directories(dir);
-        wal_archive::destroy(fs, &wal_dir)?;
+        let deletion = Deletion::new(options, dir);
+        let bucket = options
+            .sst_file_manager
+            .as_ref()
+            .map(|manager| manager.new_trash_bucket());
+        let delete = |path: &Path| deletion.delete_unaccounted(path, bucket);
+        wal_archive::destroy(fs, &wal_dir, &delete)?;
         for directory in others.iter().map(PathBuf::as_path).chain([&*wal_dir, dir]) {
             let names = match fs.list(directory) {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
@@ -124,12 +136,13 @@ impl Db {
             let has_tables = directory == dir || others.contains(directory);
             for name in names {
                 match filename::parse(&name) {
+                    None if is_trash(&name) => delete(&directory.join(&name))?,
                     Some(FileKind::Lock) | None => {}
                     Some(FileKind::Wal(_)) if directory == dir || directory == wal_dir => {
-                        fs.remove(&directory.join(&name))?;
+                        delete(&directory.join(&name))?;
                     }
                     Some(FileKind::Table(_) | FileKind::Blob(_)) if has_tables => {
-                        fs.remove(&directory.join(&name))?;
+                        delete(&directory.join(&name))?;
                     }
                     // Other files in the directories of WALs and tables do not belong to the database.
                     Some(_) if directory == dir => fs.remove(&directory.join(&name))?,
@@ -137,6 +150,10 @@ impl Db {
                 }
             }
         }
+        if let (Some(manager), Some(bucket)) = (&options.sst_file_manager, bucket) {
+            manager.wait_for_bucket(bucket);
+        }
+        wal_archive::remove_empty(fs, &wal_dir)?;
         log::destroy(options, dir)?;
         claimed.unmark(fs)?;
         claimed.remove_lock(fs)?;
@@ -160,7 +177,7 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
         if options.create_if_missing {
             create_dir(fs, dir)?;
             create_dir(fs, &options.wal_directory(dir))?;
-        } else if !fs.exists(&current)? {
+        } else if !database_exists(options, dir)? {
             // No LOCK file is created in a directory without a database.
             return Err(does_not_exist(&current));
         }
@@ -169,7 +186,7 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
             create_dir(fs, &other)?;
         }
     }
-    let exists = fs.exists(&current)?;
+    let exists = database_exists(options, dir)?;
     let mut claimed = None;
     if exists && options.error_if_exists {
         return Err(Error::invalid_argument("exists (error_if_exists is true)").in_file(dir));
@@ -205,8 +222,7 @@ fn open_existing(
 ) -> Result<Db> {
     let read_only = lock.is_none();
     let moment = Moment::of(options, dir)?;
-    let mut manifest = ManifestTail::default();
-    let recorded = manifest.read(options, dir)?;
+    let (manifest, recorded) = read_state(options, dir)?;
     check_live_files(options, dir, &recorded)?;
     let id = match &recorded.db_id {
         Some(id) => Some(id.clone()),
@@ -214,7 +230,7 @@ fn open_existing(
     };
     let mut inner = assemble_db(options, dir, read_only, lock, recorded, log.clone())?;
     if read_only {
-        inner.wal_dir = WalDir::look(options, dir, Some(&inner.db_id))?;
+        inner.wal_dir = WalDir::look(options, dir, Some(&inner.identity.db_id))?;
     } else {
         let claimed = claimed.map_or_else(|| WalDir::claim(options, dir, id.as_deref()), Ok);
         inner.take_wal_dir(claimed?)?;
@@ -222,12 +238,13 @@ fn open_existing(
     let db = Db(Arc::new(Handle {
         inner: Arc::new(inner),
         close: DbInner::close,
+        primary: None,
     }));
     let inner = &db.0.inner;
     // The database object exists at this point, so that an error closes it as usual.
     catch_or_fail(|| {
         if read_only {
-            inner.recover_read_only(&moment)?;
+            inner.recover_read_only(&moment, &manifest)?;
             inner.begin_samples();
         } else {
             inner.begin_archive();
@@ -247,7 +264,11 @@ fn open_existing(
 }
 
 fn does_not_exist(current: &Path) -> Error {
-    Error::invalid_argument("does not exist (create_if_missing is false)").in_file(current)
+    Error::new(
+        ErrorKind::NoDatabase,
+        "does not exist (create_if_missing is false)",
+    )
+    .in_file(current)
 }
 
 /// `Corruption` unless every file of every version exists with the size in the MANIFEST: an incomplete
@@ -329,6 +350,14 @@ fn new_db_id() -> String {
     )
 }
 
+/// The block cache of families whose options name none.
+fn default_block_cache() -> Arc<BlockCache> {
+    Cache::lru(CacheOptions {
+        capacity: DEFAULT_BLOCK_CACHE,
+        ..CacheOptions::default()
+    })
+}
+
 pub(crate) fn assemble_db(
     options: &Options,
     dir: &Path,
@@ -345,19 +374,15 @@ pub(crate) fn assemble_db(
     let fs = options.fs.clone();
     let session_id = new_session_id();
     let found = find_options(options, dir);
-    let stored = found.as_ref().ok().and_then(Option::as_ref);
-    let release = options.release(stored.map(|(_, file)| file));
+    let release = options.release(found.as_ref().ok().and_then(Option::as_ref).map(|(_, file)| file));
     log.write_header(options, dir, &session_id, &release);
     for said in sanitized {
         log_line!(log, Warn, "{said}");
     }
     let listeners = Listeners::new(log.clone(), options);
-    let obsolete = Arc::new(ObsoleteFiles::new(fs.clone(), listeners.clone()));
+    let obsolete = Arc::new(ObsoleteFiles::new(Deletion::new(options, dir), listeners.clone()));
     let open_limit = Arc::new(OpenLimit::new(options.max_open_files));
-    let block_cache: Arc<BlockCache> = Cache::lru(CacheOptions {
-        capacity: DEFAULT_BLOCK_CACHE,
-        ..CacheOptions::default()
-    });
+    let block_cache = default_block_cache();
     // Components that the options leave open are those of the last open.
     let stored = stored_options(found, options, &listeners)?;
     let published = Arc::new(AtomicU64::new(recorded.last_sequence));
@@ -378,11 +403,7 @@ pub(crate) fn assemble_db(
     let mut state = DbState {
         families: BTreeMap::new(),
         max_family: recorded.max_column_family,
-        recorded: Recorded {
-            db_id: recorded.db_id.clone(),
-            min_log_number_to_keep: recorded.min_log_number_to_keep,
-            unknown_fields: recorded.unknown_fields.clone(),
-        },
+        recorded: Recorded::of(&recorded),
         wals: VecDeque::new(),
         recyclable_wals: VecDeque::new(),
         first_own_wal: u64::MAX,
@@ -394,6 +415,7 @@ pub(crate) fn assemble_db(
         manifest_busy: false,
         running_flushes: 0,
         running_compactions: 0,
+        handed_over: VecDeque::new(),
         shutting_down: false,
         closing: false,
         close: Close::default(),
@@ -401,6 +423,7 @@ pub(crate) fn assemble_db(
         background_paused: 0,
         manual_alone: false,
         wal_locks: 0,
+        range_latch: None,
         manual_disabled: 0,
         running_manual: 0,
         stall_events: Vec::new(),
@@ -463,35 +486,35 @@ pub(crate) fn assemble_db(
     };
     let inner = DbInner {
         dir: dir.to_path_buf(),
-        share: manager.map(|manager| manager.join()),
-        opened: options.clock.now(),
-        verifier: Arc::new(Verifier::new(
-            options.verify_rate_bytes_per_sec,
-            options.clock.clone(),
-        )?),
+        identity: Identity::new(db_id, session_id, options.clock.now()),
+        jobs: JobSide::new(
+            RECOVERY_JOB + 1,
+            Verifier::new(options.verify_rate_bytes_per_sec, options.clock.clone())?,
+        ),
+        report: ReportSide::default(),
         wal_dir: options.wal_directory(dir),
         versions: VersionSet::new(fs, dir, recorded.next_file_number, options.max_manifest_file_size),
         current: ArcSwap::from_pointee(options.clone()),
         options_file: Mutex::default(),
         options: options.clone(),
         work: Work::default(),
-        housekeeping: Mutex::default(),
         changed: Condvar::new(),
-        line: Mutex::default(),
-        writer: WriteQueue::new(Writer::new(recorded.last_sequence)),
-        wal_tail: WalTail::default(),
-        sync_group: Mutex::new(SyncGroup::default()),
-        low_pri_limiter: low_pri_limiter(options)?,
+        write: WriteSide {
+            queue: WriteQueue::new(Writer::new(recorded.last_sequence)),
+            line: Mutex::default(),
+            telling: Mutex::default(),
+            low_pri_limiter: low_pri_limiter(options)?,
+            attention: AtomicBool::new(false),
+            share: manager.map(|manager| manager.join()),
+        },
+        wal_tail: WalTail::new(max_total_wal_size),
         published,
-        query_trace,
-        io_trace,
-        block_trace,
-        attention: AtomicBool::new(false),
-        older_wal_bytes: AtomicU64::new(0),
-        max_total_wal_size: AtomicU64::new(max_total_wal_size),
+        traces: Traces {
+            query: query_trace,
+            io: io_trace,
+            block: block_trace,
+        },
         snapshots: Arc::new(SnapshotList::new(options.clock.clone())),
-        seqno_to_time: Mutex::default(),
-        stats_history: Mutex::default(),
         obsolete,
         index: ArcSwap::from_pointee(FamilyIndex {
             by_id: HashMap::new(),
@@ -500,21 +523,15 @@ pub(crate) fn assemble_db(
         default_family,
         log,
         listeners,
-        telling: Mutex::default(),
-        samples: Mutex::default(),
-        next_job: AtomicU64::new(RECOVERY_JOB + 1),
         stats,
         open_limit,
         block_cache,
         read_only,
         secondary: None,
-        cancelled: Arc::default(),
-        manual_cancelled: Arc::default(),
-        db_id,
-        session_id,
-        threads: Mutex::new(Vec::new()),
-        lock: Mutex::new(lock),
-        wal_dir_lock: Mutex::default(),
+        dir_locks: DirLocks {
+            db: Mutex::new(lock),
+            wal_dir: Mutex::default(),
+        },
         state: Mutex::new(state),
     };
     inner.reindex(&inner.state.lock());
@@ -524,9 +541,9 @@ pub(crate) fn assemble_db(
 impl DbInner {
     /// Makes `claimed` the directory of the WALs, and this database its owner.
     pub(crate) fn take_wal_dir(&mut self, mut claimed: WalDir) -> Result<()> {
-        claimed.mark(&*self.options.fs, &self.dir, &self.db_id)?;
+        claimed.mark(&*self.options.fs, &self.dir, &self.identity.db_id)?;
         self.wal_dir = claimed.path().to_path_buf();
-        self.wal_dir_lock = Mutex::new(claimed.into_lock());
+        self.dir_locks.wal_dir = Mutex::new(claimed.into_lock());
         Ok(())
     }
 

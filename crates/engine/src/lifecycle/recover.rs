@@ -25,23 +25,25 @@ use base::user_code::catch_or_fail;
 use base::{Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo};
 use manifest::{ManifestState, VersionBuilder, VersionEdit};
 use vfs::RandomAccessFile;
-use wal::{ReaderOptions, RecoveryMode};
+use wal::{PredecessorWal, ReaderOptions, RecoveryMode};
 
 use crate::batch::operation::{Operations, set_sequence};
 use crate::events::{Event, RowTooLargeOutcome};
 use crate::files::lost::Lost;
-use crate::lifecycle::manifest_tail::{LONGEST_FILL, ManifestTail, TornTail, read_manifest};
+use crate::lifecycle::manifest_tail::{LONGEST_FILL, ManifestTail, read_manifest};
 use crate::lifecycle::moment::{Moment, write_identity};
 use crate::lifecycle::set_aside::LargeRows;
+use crate::lifecycle::tracked_wals::TrackedWal;
 use crate::lifecycle::wal_dir;
 use crate::lifecycle::wal_filter::{Filtered, applied_in_place_of};
+use crate::log::log_line;
 use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
 use crate::state::db_inner::RECOVERY_JOB;
 use crate::state::db_state::PreparedSection;
 use crate::state::db_state::{DbState, LiveWal};
+use crate::state::log_and_apply::manifest_state;
 use crate::state::sections::{Applied, Sections};
-use crate::state::version_set::manifest_state;
 use crate::write::pipeline::deletion_kind;
 use crate::write::predecessor::Predecessor;
 use crate::write::two_phase::encode_section;
@@ -60,6 +62,10 @@ struct Replayed {
     stopped: Option<(u64, Error)>,
     /// The last WAL with a record, and the end of its records.
     end: Predecessor,
+    /// The last WAL read, as the next one describes it with `track_and_verify_wals`.
+    observed: Option<PredecessorWal>,
+    /// The end of its last record.
+    observed_end: u64,
     /// The WALs read so far.
     wals: Vec<u64>,
     /// The oldest WAL that a family needs, according to the MANIFEST.
@@ -93,24 +99,24 @@ impl DbInner {
                 bytes: torn.bytes,
             });
         }
-        self.check_no_sections()?;
-        self.check_unread_wals()?;
-        let wals = self.wals_to_replay()?;
+        let there = self.wals_to_replay()?;
+        let wals = self.wals_to_recover(manifest, &there)?;
         let job = RECOVERY_JOB;
         self.notify(&Event::RecoveryBegun {
             job,
             wals: wals.clone(),
         });
-        let replayed = self.replay(self.open_wals(&wals)?, None)?;
+        let mut replayed = self.replay(self.open_wals(&wals)?, None)?;
+        replayed.damaged |= manifest.gave_up();
         self.set_aside(&replayed.large.rows)?;
         let wal = self.versions.new_file_number();
-        let unread = wals.iter().find(|number| !replayed.wals.contains(number));
+        let unread = there.iter().find(|number| !replayed.wals.contains(number));
         if let (Some(&unread), Some(archive)) = (unread, self.obsolete.archive()) {
             archive.leave_unread(unread..wal);
         }
         self.sync_for_cursors(&wals)?;
         let mut state = self.state.lock();
-        let mut predecessor = Predecessor::NONE;
+        let mut predecessor = (Predecessor::NONE, None);
         // Damage is read only once: later recoveries must not depend on finding it unchanged. With two-phase
         // commit no older WAL is kept: outstanding sections are written to the new WAL.
         let keeps_wals = self.options.avoid_flush_during_recovery && !self.options.allow_2pc;
@@ -127,19 +133,8 @@ impl DbInner {
             state.wals.clear();
         } else {
             self.sync_wals(&wals)?;
-            predecessor = replayed.end;
-            let begun = self.options.clock.now();
-            let sizes = wals.iter().map(|&number| {
-                let size = self
-                    .options
-                    .fs
-                    .size(&filename::wal(&self.wal_dir, number))
-                    .unwrap_or(0);
-                LiveWal { number, size, begun }
-            });
-            state.wals = sizes.collect();
-            self.older_wal_bytes
-                .store(state.wals.iter().map(|wal| wal.size).sum(), Ordering::Relaxed);
+            predecessor = (replayed.end, replayed.observed);
+            self.keep_wals(&mut state, &wals);
         }
         let begun = self.options.clock.now();
         state.wals.push_back(LiveWal {
@@ -154,11 +149,11 @@ impl DbInner {
             family.update_stall();
         });
         drop(state);
-        self.set_orphans_aside(manifest.torn(), &replayed)?;
-        let first = self.writer.lock().last_seqno + 1;
+        self.set_orphans_aside(manifest, &replayed)?;
+        let first = self.write.queue.lock().last_seqno + 1;
         let carried = self.carry_sections(&replayed.sections, wal, predecessor, first)?;
         self.begin_session_manifest()?;
-        let mut writer = self.writer.lock();
+        let mut writer = self.write.queue.lock();
         let log = match carried {
             Some(log) => log,
             None => self.create_wal(wal, None, predecessor, first)?,
@@ -167,10 +162,46 @@ impl DbInner {
         writer.begin(log);
         drop(writer);
         self.notify(&Event::WalCreated { wal });
-        self.attention.store(true, Ordering::Relaxed);
+        self.write.attention.store(true, Ordering::Relaxed);
+        self.track_files()?;
         self.delete_orphans()?;
         self.notify(&Event::Recovered { job });
         Ok(())
+    }
+
+    /// The WALs among `there` whose rows are recovered: none, if the MANIFEST was read to an older state.
+    fn wals_to_recover(&self, manifest: &ManifestTail, there: &[u64]) -> Result<Vec<u64>> {
+        if manifest.gave_up() {
+            let path = filename::manifest(&self.dir, manifest.number());
+            log_line!(
+                self.log,
+                Warn,
+                "best_efforts_recovery: files are missing, the database opens in an older state of {}; WALs are not replayed",
+                path.display()
+            );
+            return Ok(Vec::new());
+        }
+        self.check_no_sections()?;
+        self.check_any_wal(manifest.number())?;
+        self.check_recorded_wals(manifest.wals())?;
+        self.check_unread_wals()?;
+        Ok(there.to_vec())
+    }
+
+    /// Counts `wals`, whose rows stay in memtables, as live.
+    fn keep_wals(&self, state: &mut DbState, wals: &[u64]) {
+        let begun = self.options.clock.now();
+        let sizes = wals.iter().map(|&number| {
+            let path = filename::wal(&self.wal_dir, number);
+            let size = self.options.fs.size(&path).unwrap_or(0);
+            LiveWal { number, size, begun }
+        });
+        state.wals = sizes.collect();
+        if self.options.track_and_verify_wals_in_manifest {
+            state.recorded.wals = state.wals.iter().map(|wal| (wal.number, wal.size)).collect();
+        }
+        let older_bytes = state.wals.iter().map(|wal| wal.size).sum();
+        self.wal_tail.older_bytes.store(older_bytes, Ordering::Relaxed);
     }
 
     /// Begins WAL `number` with the outstanding prepared sections, if there are any, and makes it durable:
@@ -179,7 +210,7 @@ impl DbInner {
         &self,
         sections: &Sections,
         number: u64,
-        predecessor: Predecessor,
+        predecessor: (Predecessor, Option<PredecessorWal>),
         sequence: SeqNo,
     ) -> Result<Option<wal::Writer>> {
         if sections.is_empty() {
@@ -207,15 +238,20 @@ impl DbInner {
 
     /// Recovers into memory only. `moment` was read before the MANIFEST: `TryAgain` if the MANIFEST has been
     /// written to since.
-    pub(crate) fn recover_read_only(&self, moment: &Moment) -> Result<()> {
+    pub(crate) fn recover_read_only(&self, moment: &Moment, manifest: &ManifestTail) -> Result<()> {
         let gone = |error: Error| match error.kind() {
             ErrorKind::NotFound => error.with_kind(ErrorKind::TryAgain),
             _ => error,
         };
-        self.check_unread_wals()?;
         // A writer of an earlier release deletes a WAL without a MANIFEST edit if the families that may need
         // it have no rows in it.
-        let wals = self.open_wals(&self.wals_to_replay()?).map_err(gone)?;
+        let wals = match manifest.gave_up() {
+            true => Vec::new(),
+            false => {
+                self.check_unread_wals()?;
+                self.open_wals(&self.wals_to_replay()?).map_err(gone)?
+            }
+        };
         {
             let state = self.state.lock();
             let mut families = state.families.values();
@@ -297,6 +333,8 @@ impl DbInner {
             last_seqno,
             stopped: None,
             end: Predecessor::NONE,
+            observed: None,
+            observed_end: 0,
             wals: Vec::new(),
             oldest_needed: self.state.lock().oldest_recorded_wal_of_rows(),
             missing: None,
@@ -327,7 +365,7 @@ impl DbInner {
                 .in_file(&filename::wal(&self.wal_dir, *number)));
             }
         }
-        self.writer.lock().last_seqno = replayed.last_seqno;
+        self.write.queue.lock().last_seqno = replayed.last_seqno;
         self.published.store(replayed.last_seqno, Ordering::Release);
         Ok(replayed)
     }
@@ -373,6 +411,7 @@ impl DbInner {
         // The offset at which the last replayed record ends.
         let mut end = 0;
         let mut dropped = LiveDropped::default();
+        let mut tracked = TrackedWal::new(number);
         loop {
             let read = reader.read_record_into(&mut record);
             // The end of a live WAL may be half written at any time, and damage before other records may have
@@ -382,7 +421,11 @@ impl DbInner {
                 dropped.read_again(&mut reader, end);
                 continue;
             }
-            if !read? {
+            let read = read?;
+            if !self.may_follow(&mut tracked, &reader, replayed)? {
+                return Ok(false);
+            }
+            if !read {
                 break;
             }
             if record.len() < crate::batch::operation::HEADER_LEN {
@@ -496,6 +539,7 @@ impl DbInner {
                 record = Vec::new();
             }
             end = reader.record_end();
+            tracked.note(seqno);
             replayed.next_seqno = Some(if acknowledged { next } else { seqno });
             replayed.ends_open = applied.ends_open;
             replayed.end = Predecessor {
@@ -529,18 +573,40 @@ impl DbInner {
         if let Some(error) = reader.stopped() {
             replayed.stopped = Some((number, error.clone()));
         }
+        replayed.observed = self.observe(&tracked)?;
+        replayed.observed_end = end;
         let dropped = dropped.all(&reader);
         replayed.damaged |= !dropped.is_empty();
-        for dropped in dropped {
-            self.report_dropped(
-                &path,
-                &format!(
-                    "{} bytes at {}: {}",
-                    dropped.bytes, dropped.offset, dropped.reason
-                ),
-            );
-        }
+        self.report_all_dropped(&path, &dropped);
         Ok(true)
+    }
+
+    /// False if the replay ends before WAL `tracked`, which describes another WAL than the one before it.
+    fn may_follow(
+        &self,
+        tracked: &mut TrackedWal,
+        reader: &wal::Reader,
+        replayed: &mut Replayed,
+    ) -> Result<bool> {
+        let observed = replayed.observed.filter(|_| replayed.stopped.is_none());
+        let Some(error) = self.check_predecessor(tracked, reader, observed, replayed.observed_end)? else {
+            return Ok(true);
+        };
+        self.report_dropped(&filename::wal(&self.wal_dir, tracked.number), error.message());
+        replayed.damaged = true;
+        replayed.stopped = observed.map(|observed| (observed.log_number, error));
+        Ok(false)
+    }
+
+    fn report_all_dropped(&self, path: &std::path::Path, all: &[wal::Dropped]) {
+        for dropped in all {
+            let wal::Dropped {
+                bytes,
+                offset,
+                reason,
+            } = dropped;
+            self.report_dropped(path, &format!("{bytes} bytes at {offset}: {reason}"));
+        }
     }
 
     /// True if the replay continues although WAL `missing`, which the WAL in `path` names, does not exist.
@@ -683,13 +749,16 @@ impl DbInner {
 
     /// Checks that IDENTITY and MANIFEST have the same database id, if they have to record it.
     fn check_identity(&self, state: &mut DbState) -> Result<()> {
-        state.recorded.db_id = self.options.write_dbid_to_manifest.then(|| self.db_id.clone());
+        state.recorded.db_id = self
+            .options
+            .write_dbid_to_manifest
+            .then(|| self.identity.db_id.clone());
         if !self.options.write_identity_file {
             return Ok(());
         }
         let stored = crate::lifecycle::moment::read_identity(&*self.options.fs, &self.dir)?;
-        if stored.as_deref() != Some(&self.db_id) {
-            write_identity(&*self.options.fs, &self.dir, &self.db_id)?;
+        if stored.as_deref() != Some(&self.identity.db_id) {
+            write_identity(&*self.options.fs, &self.dir, &self.identity.db_id)?;
         }
         Ok(())
     }
@@ -709,10 +778,11 @@ impl DbInner {
 
     /// Moves files to `lost/` that the next open would delete although they may hold missing data: after a
     /// torn MANIFEST, every table and blob file that the lost edits may have named; after a missing WAL, the
-    /// WALs that were not read. Called before the MANIFEST of this session is in force, which is intact and
-    /// names none of them.
-    fn set_orphans_aside(&self, torn: Option<&TornTail>, replayed: &Replayed) -> Result<()> {
-        if torn.is_none() && replayed.missing.is_none() {
+    /// WALs that were not read; all of them, with the MANIFESTs, if newer states were given up. Called before
+    /// the MANIFEST of this session is in force, which is intact and names none of them.
+    fn set_orphans_aside(&self, manifest: &ManifestTail, replayed: &Replayed) -> Result<()> {
+        let (torn, gave_up) = (manifest.torn(), manifest.gave_up());
+        if torn.is_none() && replayed.missing.is_none() && !gave_up {
             return Ok(());
         }
         let fs = &*self.options.fs;
@@ -721,18 +791,28 @@ impl DbInner {
             match name.and_then(filename::parse) {
                 // A WAL that was replayed is not moved, because its rows are in tables.
                 Some(FileKind::Wal(number)) => !replayed.wals.contains(&number),
-                Some(FileKind::Table(_) | FileKind::Blob(_)) => torn.is_some(),
+                Some(FileKind::Table(_) | FileKind::Blob(_)) => torn.is_some() || gave_up,
                 _ => false,
             }
         };
-        let mut aside = self.orphans()?;
-        aside.retain(may_hold_rows);
+        let orphans = self.orphans()?;
+        let (aside, others): (Vec<PathBuf>, Vec<PathBuf>) = orphans.into_iter().partition(may_hold_rows);
         if aside.is_empty() {
             return Ok(());
         }
         let lost = Lost::create(fs, &self.dir)?;
         if let Some(torn) = torn {
             lost.keep(&torn.path)?;
+        }
+        if gave_up {
+            // They stay until the one of this session is in force: a crash must find them.
+            let is_manifest = |path: &&PathBuf| {
+                let name = path.file_name().and_then(|name| name.to_str());
+                matches!(name.and_then(filename::parse), Some(FileKind::Manifest(_)))
+            };
+            for path in others.iter().filter(is_manifest) {
+                lost.keep(path)?;
+            }
         }
         let mut kept = Vec::with_capacity(aside.len());
         for path in &aside {

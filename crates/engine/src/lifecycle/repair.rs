@@ -42,6 +42,23 @@ use recorded::Recorded;
 use scan::ScannedTable;
 
 /// The outcome of [`Db::repair`].
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// db.put(b"a", b"1")?;
+/// db.close()?;
+/// let report = esker::Db::repair(&options, dir.path())?;
+/// assert_eq!(report.wal_rows, 1);
+/// for table in &report.tables {
+///     println!("{}: table {} at level {}", table.family, table.number, table.level);
+/// }
+/// for lost in &report.lost {
+///     println!("{}: {}", lost.path.display(), lost.error);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct RepairReport {
     /// The tables of the repaired database.
@@ -57,6 +74,8 @@ pub struct RepairReport {
 }
 
 /// A table of a repaired database.
+///
+/// See the example of [`RepairReport`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepairedTable {
     /// The file number.
@@ -70,6 +89,8 @@ pub struct RepairedTable {
 }
 
 /// A file that the repair could not use, or only in part.
+///
+/// See the example of [`RepairReport`].
 #[derive(Clone, Debug)]
 pub struct LostFile {
     /// The path of the file after the repair.
@@ -255,7 +276,7 @@ impl Repair<'_> {
         let wal_families = self.wal_families(&files, &mut families)?;
         let inner = self.assemble(&families, files.highest + 1)?;
         Note {
-            session_id: inner.session_id.clone(),
+            session_id: inner.identity.session_id.clone(),
             wals: files.wals.keys().copied().collect(),
         }
         .write(fs, &lost)?;
@@ -288,9 +309,9 @@ impl Repair<'_> {
         }
         self.lost.sync()?;
         if inner.options.write_identity_file && read_identity(fs, self.dir)?.is_none() {
-            write_identity(fs, self.dir, &inner.db_id)?;
+            write_identity(fs, self.dir, &inner.identity.db_id)?;
         }
-        self.wal_dir.mark(fs, self.dir, &inner.db_id)?;
+        self.wal_dir.mark(fs, self.dir, &inner.identity.db_id)?;
         self.report.last_sequence = state.last_sequence;
         inner.versions.begin_manifest(|next_file_number| ManifestState {
             next_file_number,
@@ -704,7 +725,10 @@ impl Repair<'_> {
             states.insert(id, family.state(id, wal, version));
         }
         let mut state = self.state_of(states, 0, last_sequence, wal);
-        state.db_id = inner.options.write_dbid_to_manifest.then(|| inner.db_id.clone());
+        state.db_id = inner
+            .options
+            .write_dbid_to_manifest
+            .then(|| inner.identity.db_id.clone());
         Ok(state)
     }
 

@@ -50,9 +50,9 @@ use crate::options::check::check_options;
 use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::{Immutable, LiveWal, Memory};
-use crate::state::handle::{Db, Handle};
+use crate::state::handle::{Db, Handle, Primary};
 use crate::state::memtables::new_memtable;
-use crate::state::secondary::{CatchUpStatus, Primary, Secondary};
+use crate::state::secondary::{CatchUpStatus, Secondary};
 use crate::state::snapshot::View;
 
 /// The number of times a catch-up begins again because the primary changes its MANIFEST.
@@ -117,7 +117,7 @@ impl Db {
         leader_path: impl AsRef<Path>,
     ) -> Result<Db> {
         let db = open(options, leader_path.as_ref(), path.as_ref())?;
-        db.0.inner.start_following();
+        db.0.inner.start_following(db.primary()?.clone());
         Ok(db)
     }
 
@@ -131,7 +131,11 @@ impl Db {
     /// one or is older than the state that was read before.
     pub fn try_catch_up_with_primary(&self) -> Result<()> {
         self.inner().check_open()?;
-        self.inner().catch_up()
+        self.primary()?.catch_up(self.inner())
+    }
+
+    fn primary(&self) -> Result<&Arc<dyn Primary>> {
+        self.0.primary.as_ref().ok_or_else(not_a_secondary)
     }
 
     /// The progress of a secondary or follower; `None` for any other database.
@@ -160,28 +164,30 @@ fn open(options: &Options, dir: &Path, own_dir: &Path) -> Result<Db> {
     }
     let current = filename::current(dir);
     if !options.fs.exists(&current)? {
-        return Err(Error::invalid_argument("does not exist: there is no primary").in_file(&current));
+        return Err(
+            Error::new(ErrorKind::NoDatabase, "does not exist: there is no primary").in_file(&current),
+        );
     }
     options.fs.create_dir_all(own_dir)?;
     let recorded = again_while_it_changes(options, dir, || ManifestTail::default().read(options, dir))?;
     let log = Arc::new(InfoLog::open(options, own_dir));
     let mut inner = assemble_db(&with_file_listeners(options), dir, true, None, recorded, log)?;
-    inner.wal_dir = WalDir::look(options, dir, Some(&inner.db_id))?;
+    inner.wal_dir = WalDir::look(options, dir, Some(&inner.identity.db_id))?;
     inner.secondary = Some(Secondary {
         own_dir: own_dir.to_path_buf(),
-        primary: Box::new(Mutex::new(Reading {
-            wals: FollowedWals::new(options.allow_2pc),
-            ..Reading::default()
-        })),
         view: ArcSwap::default(),
         status: Mutex::default(),
     });
     let db = Db(Arc::new(Handle {
         inner: Arc::new(inner),
         close: DbInner::close,
+        primary: Some(Arc::new(Mutex::new(Reading {
+            wals: FollowedWals::new(options.allow_2pc),
+            ..Reading::default()
+        }))),
     }));
     db.0.inner.check_unread_wals()?;
-    db.0.inner.catch_up()?;
+    db.primary()?.catch_up(&db.0.inner)?;
     db.0.inner.finish_open()?;
     Ok(db)
 }
@@ -211,21 +217,19 @@ fn changes_too_fast(last: Option<Error>) -> Error {
     )
 }
 
+fn not_a_secondary() -> Error {
+    Error::not_supported("the database is not a secondary")
+}
+
 impl Primary for Mutex<Reading> {
-    fn catch_up(&self, db: &DbInner, secondary: &Secondary) -> Result<()> {
+    /// See [`Db::try_catch_up_with_primary`].
+    fn catch_up(&self, db: &DbInner) -> Result<()> {
+        let secondary = db.secondary.as_ref().ok_or_else(not_a_secondary)?;
         db.catch_up_with(secondary, &mut self.lock())
     }
 }
 
 impl DbInner {
-    /// Reads the primary's recent writes and makes them visible: see [`Db::try_catch_up_with_primary`].
-    pub(crate) fn catch_up(&self) -> Result<()> {
-        let Some(secondary) = &self.secondary else {
-            return Err(Error::not_supported("the database is not a secondary"));
-        };
-        secondary.primary.catch_up(self, secondary)
-    }
-
     fn catch_up_with(&self, secondary: &Secondary, reading: &mut Reading) -> Result<()> {
         let begun = self.options.clock.now();
         let result = self.catch_up_in_attempts(secondary, reading);
@@ -253,7 +257,7 @@ impl DbInner {
         let mut last = None;
         for _ in 0..ATTEMPTS {
             if self.state.lock().closing {
-                return Err(crate::state::db_state::closing());
+                return Err(crate::state::error_state::closing());
             }
             let moment = Moment::of(&self.options, &self.dir)?;
             match catch_or_fail(|| self.attempt(secondary, reading, &moment)) {
@@ -340,9 +344,9 @@ impl DbInner {
             None => read_identity(&*self.options.fs, &self.dir)?,
         };
         match &id {
-            Some(id) if *id != self.db_id => Err(Error::corruption(format!(
+            Some(id) if *id != self.identity.db_id => Err(Error::corruption(format!(
                 "the directory contains another database now: its id is {id}, it was {}",
-                self.db_id
+                self.identity.db_id
             ))
             .in_file(&self.dir)),
             _ => Ok(()),
@@ -471,13 +475,13 @@ impl DbInner {
     }
 
     /// Starts the thread of a follower.
-    fn start_following(self: &Arc<Self>) {
+    fn start_following(self: &Arc<Self>, primary: Arc<dyn Primary>) {
         let inner = self.clone();
         let thread = thread::Builder::new()
             .name("esker-follow".to_owned())
-            .spawn(move || inner.follow());
+            .spawn(move || inner.follow(&*primary));
         match thread {
-            Ok(thread) => self.threads.lock().push(thread),
+            Ok(thread) => self.jobs.threads.lock().push(thread),
             Err(error) => self.latch(
                 "start the thread that follows",
                 Error::io("start thread", &self.dir, error),
@@ -485,7 +489,7 @@ impl DbInner {
         }
     }
 
-    fn follow(&self) {
+    fn follow(&self, primary: &dyn Primary) {
         let period = Duration::from_millis(self.options.follower_refresh_catchup_period_ms);
         let pause = Duration::from_millis(self.options.follower_catchup_retry_wait_ms);
         let mut state = self.state.lock();
@@ -499,7 +503,7 @@ impl DbInner {
                     return;
                 }
                 // The error of a failed catch-up is in the status.
-                if MutexGuard::unlocked(&mut state, || self.catch_up()).is_ok() {
+                if MutexGuard::unlocked(&mut state, || primary.catch_up(self)).is_ok() {
                     break;
                 }
             }

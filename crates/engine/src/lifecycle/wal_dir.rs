@@ -83,6 +83,20 @@ fn absolute(path: &Path) -> String {
 
 /// The WAL directory of a database that is open for writing, or whose files are being changed otherwise. No
 /// other database gets it until this value is dropped.
+///
+/// ```
+/// use esker::{Db, Options, WalDir};
+///
+/// # let dir = tempfile::tempdir()?;
+/// let (path, wals) = (dir.path().join("db"), dir.path().join("wal"));
+/// let wal_dir = wals.to_str().unwrap().to_owned();
+/// let options = Options { create_if_missing: true, wal_dir, ..Default::default() };
+/// Db::open(&options, &path)?.close()?;
+/// // A tool that changes files of a closed database keeps others away from its WALs meanwhile.
+/// let wal_dir = WalDir::claim(&options, &path, None)?;
+/// assert!(wal_dir.path().ends_with("wal"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct WalDir {
     path: PathBuf,
@@ -527,7 +541,7 @@ impl DbInner {
             return Ok(false);
         }
         match Owner::read(&*self.options.fs, stored)? {
-            Some(owner) => Ok(owner.id == self.db_id && !place.keeps(&owner)?),
+            Some(owner) => Ok(owner.id == self.identity.db_id && !place.keeps(&owner)?),
             None => {
                 log_line!(
                     self.log,

@@ -122,7 +122,10 @@ impl AutoRollLogger {
         let thread = thread_id();
         let mut line = |text: &str| {
             // Writing to a string cannot fail.
-            let _ = writeln!(out, "{stamp} {thread} {}{text}", level.tag());
+            let _ = match level == InfoLogLevel::Header && continues(text) {
+                true => writeln!(out, "{text}"),
+                false => writeln!(out, "{stamp} {thread} {}{text}", level.tag()),
+            };
         };
         match level {
             InfoLogLevel::Header => message.lines().for_each(line),
@@ -130,6 +133,13 @@ impl AutoRollLogger {
         }
         out
     }
+}
+
+/// True for a line of the header that belongs to the line before it, as those of a table's options, which
+/// RocksDB writes in one piece: two or four blanks and a name.
+fn continues(line: &str) -> bool {
+    let text = line.trim_start_matches(' ');
+    [2, 4].contains(&(line.len() - text.len())) && text.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
 impl Logger for AutoRollLogger {

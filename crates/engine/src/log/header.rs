@@ -8,8 +8,8 @@ use base::filename::{self, FileKind};
 use super::{InfoLog, log_line};
 use crate::options::logger::InfoLogLevel;
 use crate::options::names::DEFAULT_COLUMN_FAMILY;
-use crate::options::table::{OptionTable, OptionValue};
-use crate::options::{ColumnFamilyOptions, Options};
+use crate::options::table::{OptionNumber, OptionTable};
+use crate::options::{BlockBasedOptions, ColumnFamilyOptions, Options};
 
 /// The commit that this library was built from, in a release build: a hash of 40 digits, or `unknown`. The
 /// environment variable `ESKER_GIT_SHA` overrides it at build time. LOG's header has it in the line `Git
@@ -38,7 +38,11 @@ impl InfoLog {
             let name = format!("Options.{name}");
             line(
                 &mut out,
-                format_args!("{name:>48}: {value}\n{:>50}kept, there is nothing behind it", ""),
+                format_args!(
+                    "{name:>48}: {}\n{:>50}kept, there is nothing behind it",
+                    shown(value),
+                    ""
+                ),
             );
         }
         let families = std::iter::once((DEFAULT_COLUMN_FAMILY, options.family(DEFAULT_COLUMN_FAMILY))).chain(
@@ -105,23 +109,58 @@ fn summary(out: &mut String, options: &Options, dir: &Path) {
     );
 }
 
+/// The value of an option as RocksDB's LOG has it.
+fn shown(value: &str) -> &str {
+    match value {
+        "true" => "1",
+        "false" => "0",
+        "kDataBlockBinarySearch" => "0",
+        "kDataBlockBinaryAndHash" => "1",
+        "kNoCompression" => "NoCompression",
+        "kDisableCompressionOption" => "Disabled",
+        "kZSTD" => "ZSTD",
+        _ => match value.strip_suffix("Compression") {
+            Some(name) => name.strip_prefix('k').unwrap_or(value),
+            None => value,
+        },
+    }
+}
+
+/// Calls `each` with the name and the value of every option.
+fn for_each_row<S: OptionTable>(options: &S, mut each: impl FnMut(&str, &str)) {
+    for row in S::rows() {
+        match (row.number)(options) {
+            Some(OptionNumber::Float(number)) => each(row.name, &format!("{number:.6}")),
+            _ => each(row.name, shown(&(row.get)(options))),
+        }
+    }
+}
+
 /// One line per option, with its name in the table, in RocksDB's format.
 fn dump<S: OptionTable>(out: &mut String, options: &S) {
-    for row in S::rows() {
-        let value = (row.get)(options);
-        let value = match (row.name, &value[..]) {
-            (_, "true") => "1".to_owned(),
-            (_, "false") => "0".to_owned(),
-            ("data_block_index_type", "kDataBlockBinarySearch") => "0".to_owned(),
-            ("data_block_index_type", "kDataBlockBinaryAndHash") => "1".to_owned(),
-            _ => match (row.number)(options).filter(|_| row.type_name == <f64 as OptionValue>::TYPE) {
-                Some(number) => format!("{number:.6}"),
-                None => value,
-            },
-        };
+    for_each_row(options, |name, value| {
+        line(out, format_args!("{:>48}: {value}", format!("Options.{name}")));
+    });
+}
+
+/// The options of tables, in RocksDB's format.
+fn dump_table(out: &mut String, options: &BlockBasedOptions) {
+    line(
+        out,
+        format_args!("{:>48}: BlockBasedTable", "Options.table_factory"),
+    );
+    let policy = "flush_block_policy_factory: FlushBlockBySizePolicyFactory";
+    line(out, format_args!("            table_factory options:   {policy}"));
+    for_each_row(options, |name, value| {
+        line(out, format_args!("  {name}: {value}"))
+    });
+    if let Some(cache) = &options.block_cache {
+        line(out, format_args!("  block_cache_name: {}", cache.name()));
+        line(out, format_args!("  block_cache_options:"));
+        line(out, format_args!("    capacity : {}", cache.capacity()));
         line(
             out,
-            format_args!("{:>48}: {value}", format!("Options.{}", row.name)),
+            format_args!("    num_shard_bits : {}", cache.shards().ilog2()),
         );
     }
 }
@@ -155,5 +194,5 @@ fn dump_family(out: &mut String, name: &str, options: &ColumnFamilyOptions) {
         component(out, "table_properties_collectors", &collectors);
     }
     dump(out, options);
-    dump(out, &options.table);
+    dump_table(out, &options.table);
 }

@@ -1,7 +1,5 @@
 //! The receivers of the events of a database.
 
-use base::statistics::Statistics;
-use base::statistics::Ticker;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -81,25 +79,10 @@ struct ListenerPanics {
     first: Mutex<Option<Error>>,
 }
 
-/// Counts operations that are only visible as events.
-pub(crate) struct Counter(pub Arc<Statistics>);
-
-impl EventListener for Counter {
-    fn on_event(&self, event: &Event) {
-        if let Event::FileDeleted { .. } = event {
-            self.0.record_tick(Ticker::FilesDeletedImmediately, 1);
-        }
-    }
-}
-
 impl Listeners {
     pub fn new(log: Arc<InfoLog>, options: &Options) -> Listeners {
         let log: Arc<dyn EventListener> = log;
-        let counter = options.statistics.as_ref().map(|statistics| {
-            let counter: Arc<dyn EventListener> = Arc::new(Counter(statistics.clone()));
-            counter
-        });
-        let listeners = std::iter::once(log).chain(counter);
+        let listeners = std::iter::once(log);
         Listeners {
             all: listeners.chain(options.listeners.iter().cloned()).collect(),
             panics: Arc::default(),
@@ -107,7 +90,6 @@ impl Listeners {
     }
 
     /// No listeners.
-    #[cfg(test)]
     pub fn none() -> Listeners {
         Listeners {
             all: Arc::new([]),

@@ -20,6 +20,7 @@ use super::compaction::{AGE_OF_CHOICE, CompactionStyle};
 use super::metadata_cache::MetadataCacheOptions;
 
 use crate::options::DbPath;
+use crate::options::cache_usage::CacheUsageOptions;
 use crate::options::memtable_factory::MemtableFactory;
 use crate::options::metadata_cache::PinningTier;
 use crate::options::table::{OptionValue, enum_option, option_table};
@@ -27,6 +28,22 @@ use crate::table_properties_collector::TablePropertiesCollectorFactory;
 
 option_table! {
     /// Options of a column family. Names, units and defaults are RocksDB's unless a field says otherwise.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = esker::Db::open(&options, dir.path())?;
+    /// use esker::{ColumnFamilyOptions, CompactionStyle};
+    ///
+    /// let events = ColumnFamilyOptions {
+    ///     compaction_style: CompactionStyle::Universal,
+    ///     write_buffer_size: 16 << 20,
+    ///     ..Default::default()
+    /// };
+    /// let events = db.create_column_family("events", &events)?;
+    /// db.put_cf(&events, b"1", b"opened")?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub struct ColumnFamilyOptions {
         /// The size of a memtable at which it is switched and flushed, in bytes. Default: 64 MiB.
         write_buffer_size: u64 = 64 << 20, mutable = true, range(4096, u64::MAX), domain["16384", "65536", "1048576"];
@@ -107,7 +124,9 @@ option_table! {
         /// target_file_size_base, or than two blocks, go to L0 with all other rows. All rows go to L0 if
         /// range deletions are flushed, with timestamps, and with disable_auto_compactions. Drawback: with
         /// many streams each flush writes as many tables, which stay small; a larger write_buffer_size makes
-        /// them larger. Default: true.
+        /// them larger. Tables of one flush are synced together. Where a flush of more than four to a disk
+        /// comes to less than 64 MiB a second all the same, streams of up to twice their size, below 256 KiB,
+        /// go to L0, until they are tried again some 180 flushes later. Default: true.
         streams_bypass_level0: bool = true, mutable = true, domain["true", "true", "false"];
         /// The compaction style. kCompactionStyleLevel: each level is a sorted run ten times as large as the
         /// one above. kCompactionStyleUniversal: sorted runs of similar size are merged, which writes less
@@ -151,7 +170,9 @@ option_table! {
         /// The age in seconds after which data is compacted down, level by level, even if no size requires
         /// it. With FIFO compaction, the age of a file, since it was written, at which it is dropped; with
         /// universal compaction the same as `periodic_compaction_seconds`. 0: never; 18446744073709551614:
-        /// automatic, which is 30 days. Checked when files change, and periodically. Default: automatic.
+        /// automatic, which is 30 days. Checked when files change, and periodically. It expires no row: a
+        /// read returns rows of any age that are still there, and only FIFO compaction drops any. For rows
+        /// with a time to live see `DbWithTtl`. Default: automatic.
         ttl: u64 = AGE_OF_CHOICE, mutable = true, domain["0", "1000"];
         /// The age in seconds at which a file is rewritten, so that a compaction filter sees all data again
         /// and deleted data is dropped: leveled compaction rewrites the file, universal compaction
@@ -166,7 +187,7 @@ option_table! {
         /// The temperature of all other tables. Default: kUnknown.
         default_write_temperature: Temperature = Temperature::UNKNOWN, mutable = true, domain["kUnknown", "kHot"];
         /// The compression of tables. Default: kLZ4Compression.
-        compression: CompressionType = CompressionType::Lz4, mutable = true,
+        compression: CompressionType = CompressionType::cheapest(), mutable = true,
             domain["kNoCompression", "kSnappyCompression", "kZlibCompression", "kLZ4Compression", "kZSTD"];
         /// The compression of the last level with data; kDisableCompressionOption uses `compression`.
         /// Default: kDisableCompressionOption.
@@ -239,11 +260,11 @@ option_table! {
         enable_blob_garbage_collection: bool = false, mutable = true, domain["false", "true"];
         /// With enable_blob_garbage_collection: the fraction of blob files that counts as old, 0 to 1, of the
         /// number of files, rounded down. Default: 0.25.
-        blob_garbage_collection_age_cutoff: f64 = 0.25, mutable = true, range(0, 1), domain["0", "0.25", "0.5", "1"];
+        blob_garbage_collection_age_cutoff: f64 = 0.25, mutable = true, range(0.0, 1.0), domain["0", "0.25", "0.5", "1"];
         /// With enable_blob_garbage_collection: the fraction of garbage, 0 to 1, in the bytes of the old blob
         /// files at which the tables with values in the oldest of them are compacted for that reason alone.
         /// 1: never. Default: 1.
-        blob_garbage_collection_force_threshold: f64 = 1.0, mutable = true, range(0, 1), domain["1", "0.5", "0.1"];
+        blob_garbage_collection_force_threshold: f64 = 1.0, mutable = true, range(0.0, 1.0), domain["1", "0.5", "0.1"];
         /// With enable_blob_files: the first level whose tables have their values in blob files; tables of
         /// levels above keep their values, so that short-lived values are not moved. A flush writes level 0.
         /// Default: 0.
@@ -279,7 +300,7 @@ option_table! {
         /// and a cache line, twice with both kinds; this is wasted if most Gets find their rows in memtables.
         /// At ten bits per key, which rows of 100 bytes have at 0.01, one search in a hundred is a false
         /// positive. 0: no filter. Default: 0.
-        memtable_prefix_bloom_size_ratio: f64 = 0.0, mutable = true, range(0, 0.25), domain["0", "0", "0.001", "0.1", "0.25"];
+        memtable_prefix_bloom_size_ratio: f64 = 0.0, mutable = true, range(0.0, 0.25), domain["0", "0", "0.001", "0.1", "0.25"];
         /// Adds whole keys to the filters of memtables, and makes Gets use them instead of prefixes. Requires
         /// `memtable_prefix_bloom_size_ratio`. Default: false.
         memtable_whole_key_filtering: bool = false, mutable = true, domain["true", "false"];
@@ -344,6 +365,8 @@ enum_option!(IndexType, "index type",
 );
 
 /// The search method within data blocks.
+///
+/// See the example of [`BlockBasedOptions`](crate::BlockBasedOptions).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataBlockIndexType {
     /// Binary search.
@@ -364,6 +387,8 @@ enum_option!(IndexShortening, "index shortening mode",
 );
 
 /// The blocks of new tables that are inserted into the block cache when the table is written.
+///
+/// See the example of [`BlockBasedOptions`](crate::BlockBasedOptions).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PrepopulateBlockCache {
     /// No blocks.
@@ -386,6 +411,17 @@ enum_option!(PrepopulateBlockCache, "what is put into the cache",
 );
 
 /// The values of new blob files that are inserted into the blob cache when they are written.
+///
+/// ```
+/// use esker::{ColumnFamilyOptions, PrepopulateBlobCache};
+///
+/// let options = ColumnFamilyOptions {
+///     enable_blob_files: true,
+///     prepopulate_blob_cache: PrepopulateBlobCache::FlushOnly,
+///     ..Default::default()
+/// };
+/// # assert!(options.blob_cache.is_none());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PrepopulateBlobCache {
     /// No values.
@@ -462,6 +498,24 @@ impl OptionValue for FilterPolicy {
 
 option_table! {
     /// The options of block-based tables.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// use esker::{BlockBasedOptions, Cache, CacheOptions, Db, FilterPolicy, Options};
+    /// use esker::{DataBlockIndexType, PrepopulateBlockCache};
+    ///
+    /// let mut options = Options { create_if_missing: true, ..Default::default() };
+    /// let cache = Cache::lru(CacheOptions { capacity: 64 << 20, ..Default::default() });
+    /// options.column_family.table = BlockBasedOptions {
+    ///     block_cache: Some(cache),
+    ///     filter_policy: FilterPolicy::Bloom(10.0),
+    ///     data_block_index_type: DataBlockIndexType::BinaryAndHash,
+    ///     prepopulate_block_cache: PrepopulateBlockCache::FlushOnly,
+    ///     ..Default::default()
+    /// };
+    /// let db = Db::open(&options, dir.path())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub struct BlockBasedOptions {
         /// The size of a data block before compression, in bytes. Default: 4096.
         block_size: u64 = 4096, mutable = true, range(32, 1 << 30), domain["256", "4096", "16384"];
@@ -582,6 +636,11 @@ option_table! {
         /// The cache of blocks. Databases that share a cache share its capacity, and never see each other's
         /// blocks. Default: one of 32 MiB for all families of the database.
         block_cache: Option<Arc<BlockCache>> = None;
+        /// The memory, besides blocks, that takes part of the block cache's capacity, by role. Charged are
+        /// open tables alone ([`CacheEntryRole::BlockBasedTableReader`](crate::CacheEntryRole)): their index
+        /// and filter are then loaded when a table is opened, and a cache with `strict_capacity_limit` and
+        /// without room for a table refuses it with `Aborted`. Default: nothing is charged.
+        cache_usage_options: CacheUsageOptions = CacheUsageOptions::default();
     }
 }
 

@@ -34,6 +34,10 @@ pub(crate) fn wrong_with(options: &ColumnFamilyOptions) -> Wrong {
     wrong.take(options.check());
     wrong.take(options.check_compaction());
     wrong.take(options.table.check());
+    wrong.take(options.table.cache_usage_options.check());
+    if options.table.cache_usage_options.charges_tables() && options.table.no_block_cache {
+        wrong.invalid("cache_usage_options charge memory, but block cache is disabled (no_block_cache)");
+    }
     wrong.take(protection::check_width(
         "Memtable",
         options.memtable_protection_bytes_per_key,
@@ -44,9 +48,6 @@ pub(crate) fn wrong_with(options: &ColumnFamilyOptions) -> Wrong {
     ));
     if options.table.cache_index_and_filter_blocks && options.table.no_block_cache {
         wrong.invalid("Enable cache_index_and_filter_blocks, but block cache is disabled (no_block_cache)");
-    }
-    if options.comparator.timestamp_size() > 0 && options.merge_operator.is_some() {
-        wrong.unsupported("merges (merge_operator) in families with timestamps (comparator)");
     }
     if options.table.index_type == IndexType::HashSearch && options.prefix_extractor.is_none() {
         wrong.invalid(
@@ -134,6 +135,8 @@ pub(crate) fn check_options(options: &Options) -> Result<()> {
         CompressionType::None | CompressionType::Zstd
     ) {
         wrong.unsupported("wal_compression other than kNoCompression and kZSTD");
+    } else if !options.wal_compression.is_supported() {
+        wrong.unsupported("wal_compression: the crate was built without the feature \"zstd\"");
     }
     if !options.write_dbid_to_manifest && !options.write_identity_file {
         wrong.invalid("write_dbid_to_manifest and write_identity_file cannot both be false");

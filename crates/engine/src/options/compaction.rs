@@ -9,6 +9,8 @@ use super::fields::{Field, fields, parse_onto, split_outside_braces, text};
 use crate::options::table::{OptionValue, enum_option};
 
 /// The compaction style of a family.
+///
+/// See the example of [`ColumnFamilyOptions`](crate::ColumnFamilyOptions).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompactionStyle {
     /// Each level is a sorted run ten times as large as the one above.

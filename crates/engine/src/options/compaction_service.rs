@@ -3,6 +3,8 @@
 use compact::CompactionReason;
 
 /// The answer of a service about a job.
+///
+/// See the example of [`CompactionService`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompactionServiceJobStatus {
     /// The job was accepted, or is done.
@@ -17,6 +19,8 @@ pub enum CompactionServiceJobStatus {
 }
 
 /// A compaction that is offered to a service.
+///
+/// See the example of [`CompactionService`].
 #[derive(Clone, Debug)]
 pub struct CompactionServiceJobInfo {
     /// The directory of the database.
@@ -46,6 +50,8 @@ pub struct CompactionServiceJobInfo {
 }
 
 /// The answer of a service to a job.
+///
+/// See the example of [`CompactionService`].
 #[derive(Clone, Debug)]
 pub struct CompactionServiceScheduleResponse {
     /// The service's own id of the job, by which the database waits for it.
@@ -61,6 +67,36 @@ pub struct CompactionServiceScheduleResponse {
 /// answers `UseLocal`. It also does so if a job ends with `Success`: outputs of other processes are not
 /// installed, and the service gets `UseLocal` in [`on_installation`](Self::on_installation), as it does from
 /// RocksDB for a result that cannot be read.
+///
+/// ```
+/// use esker::{
+///     CompactionService, CompactionServiceJobInfo, CompactionServiceJobStatus, CompactionServiceScheduleResponse,
+/// };
+///
+/// /// Prints the jobs, and leaves them to the database.
+/// struct Prints;
+///
+/// impl CompactionService for Prints {
+///     fn name(&self) -> &str {
+///         "example.Prints"
+///     }
+///
+///     fn schedule(&self, info: &CompactionServiceJobInfo, _input: &[u8]) -> CompactionServiceScheduleResponse {
+///         println!("{}: job {} to level {}", info.cf_name, info.job_id, info.output_level);
+///         CompactionServiceScheduleResponse {
+///             scheduled_job_id: info.job_id.to_string().into(),
+///             status: CompactionServiceJobStatus::UseLocal,
+///         }
+///     }
+///
+///     fn wait(&self, _scheduled_job_id: &[u8]) -> (CompactionServiceJobStatus, Vec<u8>) {
+///         (CompactionServiceJobStatus::UseLocal, Vec::new())
+///     }
+/// }
+///
+/// let options = esker::Options { compaction_service: Some(std::sync::Arc::new(Prints)), ..Default::default() };
+/// # assert!(options.compaction_service.is_some());
+/// ```
 pub trait CompactionService: Send + Sync {
     /// The name of the service.
     fn name(&self) -> &str;

@@ -8,12 +8,14 @@ use base::RowLimit;
 use base::env::{Clock, SystemClock};
 use base::statistics::Statistics;
 use codec::compression::CompressionType;
+use sst::BlockCache;
 use vfs::{Access, FileSystem, OpenOptions, PosixFs, RateLimiter};
 use wal::RecoveryMode;
 
 use crate::events::EventListener;
 use crate::options::compaction_service::CompactionService;
 use crate::options::logger::{InfoLogLevel, Logger};
+use crate::options::sst_file_manager::SstFileManager;
 use crate::options::table::{OptionValue, enum_option, option_table};
 use crate::options::thread_pool::ThreadPool;
 use crate::options::wal_filter::WalFilter;
@@ -24,6 +26,22 @@ use crate::options::{ColumnFamilyOptions, DbPath, TablePaths};
 const PACED_BYTES_PER_SYNC: u64 = 1 << 20;
 
 /// The generator of checksums of whole files.
+///
+/// ```
+/// use esker::{Db, FileChecksumGenFactory, Options};
+///
+/// # let dir = tempfile::tempdir()?;
+/// let options = Options {
+///     create_if_missing: true,
+///     file_checksum_gen_factory: FileChecksumGenFactory::Crc32c,
+///     ..Default::default()
+/// };
+/// let db = Db::open(&options, dir.path())?;
+/// db.put(b"a", b"1")?;
+/// db.flush()?;
+/// db.verify_file_checksums()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileChecksumGenFactory {
     /// Files have no checksums.
@@ -39,6 +57,23 @@ enum_option!(FileChecksumGenFactory, "file checksum generator",
 
 option_table! {
     /// Options of a whole database. Names, units and defaults are RocksDB's unless a field says otherwise.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// use esker::{ColumnFamilyOptions, Db, Options};
+    ///
+    /// let mut options = Options {
+    ///     create_if_missing: true,
+    ///     max_background_jobs: 4,
+    ///     ..Default::default()
+    /// };
+    /// options.column_family.write_buffer_size = 16 << 20;
+    /// options.create_missing_column_families = true;
+    /// options.column_families.insert("users".to_owned(), ColumnFamilyOptions::default());
+    /// let db = Db::open(&options, dir.path())?;
+    /// assert!(db.column_family("users").is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub struct Options {
         /// Creates the database if it does not exist. Default: false.
         create_if_missing: bool = false;
@@ -94,6 +129,29 @@ option_table! {
         manual_wal_flush: bool = false;
         /// The directory of the WALs, of this database alone; empty for the database's own. Default: empty.
         wal_dir: String = String::new();
+        /// Each WAL describes the one before it, in RocksDB's record, for which RocksDB 9.11 or later is
+        /// needed: its number, its size and its last sequence number. Recovery compares this with what it has
+        /// read: a WAL that is lost, cut at the end of a record or of another database is corruption, which
+        /// the recovery mode handles, except kSkipAnyCorruptedRecords. A database that exists and has no WAL
+        /// at all is refused, as after a repair; a copy without WALs is opened once without the option. A WAL
+        /// that is missing is noticed without the option too. Default: false.
+        track_and_verify_wals: bool = false, domain["false", "true"];
+        /// Records each closed WAL in the MANIFEST, with its size, when a sync has made it durable, until no
+        /// recovery needs it. An open for writing compares: a recorded WAL that is missing or shorter is
+        /// `Corruption`, whatever `wal_recovery_mode` says. RocksDB from 6.15 on reads and writes the
+        /// records; an open without the option removes them. The WAL that is written to is not recorded. A
+        /// sync of a closed WAL, by `Db::sync_wal`, a write with `sync` or a flush, costs one write and sync
+        /// of the MANIFEST. Default: false.
+        track_and_verify_wals_in_manifest: bool = false, domain["false", "false", "true"];
+        /// Opens a database some of whose files are missing or shorter than recorded, as an incomplete copy
+        /// of a directory is. Each family gets the newest state whose tables and blob files exist, or that
+        /// lacks only the newest tables of L0; it may be empty. Families that were flushed together
+        /// (`atomic_flush`) go back together. The newest MANIFEST that can be read is used, even if CURRENT
+        /// is missing; without any, the database does not exist. If the newest state of all is there, WALs
+        /// are replayed, which RocksDB does not; otherwise they are not, and LOG says so: WALs and tables
+        /// that are not used are moved to the directory `lost`. Damage other than missing ends of files is an
+        /// error as ever. Secondaries ignore the option. Default: false.
+        best_efforts_recovery: bool = false, domain["false", "false", "true"];
         /// The seconds for which WALs that no recovery needs are kept after their last change, for
         /// `Db::get_updates_since`, in the directory `archive` beside the others. Their age is checked every
         /// half of that, and at least every ten minutes. With this option or `wal_size_limit_mb` WALs are not
@@ -206,7 +264,7 @@ option_table! {
         /// Default: 0.
         log_file_time_to_roll: u64 = 0, domain["0", "1"];
         /// The number of info logs kept, including the current one; each open begins one. Default: 1000.
-        keep_log_file_num: usize = 1000, range(1, u32::MAX), domain["1", "3", "1000"];
+        keep_log_file_num: usize = 1000, range(1, u32::MAX as usize), domain["1", "3", "1000"];
         /// The directory of the info log, whose name there contains the database's path; empty for the
         /// database's own. Default: empty.
         db_log_dir: String = String::new();
@@ -250,6 +308,14 @@ option_table! {
         /// time. Each count costs an addition to memory of the thread, and each operation at the usual
         /// [level](base::statistics::StatsLevel) two reads of the clock. Default: none.
         statistics: Option<Arc<Statistics>> = None;
+        /// Caches the entries that a table has for a key, so that the next Get of the key reads no block of
+        /// that table. May be shared with other databases, and may be a block cache of
+        /// [`BlockBasedOptions::block_cache`](crate::BlockBasedOptions::block_cache); a row costs its key and
+        /// value, and an entry of the cache. Gets search and fill it, and so do MultiGets, which then look up
+        /// one key after the other. Other reads, tables with range deletions and families with timestamps do
+        /// not use it. [`ReadOptions::fill_cache`](crate::ReadOptions::fill_cache) applies to it, unlike in
+        /// RocksDB. Default: none.
+        row_cache: Option<Arc<BlockCache>> = None;
         /// The pool of background threads. Each kind of work uses up to the number of threads given by
         /// `max_background_jobs`, shared with the other databases of the pool. Without it the database uses
         /// the pool of the process ([`ThreadPool::of_process`]). Default: none.
@@ -261,6 +327,10 @@ option_table! {
         /// passes about 64 KiB to the kernel. A rate below the long-term write rate ends in stalls. Default:
         /// none.
         rate_limiter: Option<Arc<RateLimiter>> = None;
+        /// Tracks the table and blob files of all databases that share it, paces their deletion, and limits
+        /// the space that they take: see [`SstFileManager`]. Without it files are deleted at once, and may
+        /// take any space. Default: none.
+        sst_file_manager: Option<Arc<SstFileManager>> = None;
         /// Limits the memory of memtables of all databases that share it, in place of
         /// [`db_write_buffer_size`](Options::db_write_buffer_size). Default: none.
         write_buffer_manager: Option<Arc<WriteBufferManager>> = None;

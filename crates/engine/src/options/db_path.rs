@@ -7,6 +7,17 @@ use base::filename;
 use manifest::FileMetadata;
 
 /// A directory of tables, and its target size.
+///
+/// ```
+/// use esker::{DbPath, Options};
+///
+/// // Up to 100 GiB of tables on the fast disk, the others on the large one.
+/// let options = Options {
+///     db_paths: vec![DbPath::new("/fast/db", 100 << 30), DbPath::new("/large/db", u64::MAX)],
+///     ..Default::default()
+/// };
+/// assert_eq!(options.db_paths[0].target_size, 100 << 30);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DbPath {
     /// The directory. It is created if it does not exist.

@@ -52,6 +52,7 @@ const LATER_THAN_OURS: &[(&str, &str)] = &[
     ("use_direct_io_for_compaction_reads", "11.9.0"),
     ("cf_allow_ingest_behind", "10.6.0"),
     ("default_write_temperature", "9.1.0"),
+    ("track_and_verify_wals", "9.11.0"),
 ];
 
 /// Options that RocksDB has misspelt, or writes with capitals, and their names in the file: RocksDB still
@@ -85,6 +86,21 @@ pub(super) const COMPONENTS: &[&str] = &[
 ];
 
 /// A parsed OPTIONS file.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::file_system::PosixFs;
+/// use esker::{Db, OptionsFile};
+///
+/// let (path, file) = OptionsFile::newest(&PosixFs::new(), dir.path())?.expect("an open database has one");
+/// let (mut options, _unknown) = file.options();
+/// options.create_if_missing = true;
+/// # drop(db);
+/// let db = Db::open(&options, dir.path())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OptionsFile {
     pub(crate) sections: Vec<Section>,

@@ -3,6 +3,8 @@
 use crate::options::table::{OptionValue, enum_option};
 
 /// The level of a log message.
+///
+/// See the example of [`Logger`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InfoLogLevel {
     /// Messages for debugging the engine.
@@ -43,6 +45,29 @@ impl InfoLogLevel {
 
 /// Receives the lines of an info log in place of the file `LOG`: see
 /// [`Options::info_log`](crate::Options::info_log).
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// use std::sync::Arc;
+/// use esker::{Db, InfoLogLevel, Logger, Options};
+///
+/// struct Stderr;
+/// impl Logger for Stderr {
+///     fn log(&self, level: InfoLogLevel, message: &str) {
+///         if level >= InfoLogLevel::Warn {
+///             eprintln!("{message}");
+///         }
+///     }
+/// }
+///
+/// let options = Options {
+///     create_if_missing: true,
+///     info_log: Some(Arc::new(Stderr)),
+///     ..Default::default()
+/// };
+/// let db = Db::open(&options, dir.path())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Logger: Send + Sync {
     /// Receives one message, without time and thread. A message may have several lines: the lines of a header
     /// are independent, those of other messages belong together. Called from any thread, rarely, and never by
@@ -52,6 +77,15 @@ pub trait Logger: Send + Sync {
 }
 
 /// A logger that writes nothing.
+///
+/// ```
+/// use esker::{NullLogger, Options};
+/// use std::sync::Arc;
+///
+/// // No file `LOG` is written.
+/// let options = Options { info_log: Some(Arc::new(NullLogger)), ..Default::default() };
+/// # assert!(options.info_log.is_some());
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NullLogger;
 

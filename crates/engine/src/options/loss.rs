@@ -3,6 +3,14 @@
 use std::fmt;
 
 /// The kind of loss from an option that Esker does not have.
+///
+/// ```
+/// use esker::OptionLoss;
+///
+/// // With `Options::strict_options_file` an open refuses options with such a loss.
+/// assert!(OptionLoss::Durability.is_refused());
+/// assert!(!OptionLoss::Cost.is_refused());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionLoss {
     /// Reads, writes or the open may have other results than in RocksDB.
@@ -11,7 +19,7 @@ pub enum OptionLoss {
     Durability,
     /// Files take more space.
     Space,
-    /// Only time and memory are lost.
+    /// The option costs time or memory, and loses nothing else.
     Cost,
     /// No release of RocksDB that Esker knows has an option of that name, or such a value.
     Unknown,
@@ -38,6 +46,23 @@ impl OptionLoss {
 
 /// An option without effect in Esker that is not at RocksDB's default, from an OPTIONS file or from the
 /// caller. Its `Display` is one line.
+///
+/// ```
+/// use esker::{Event, EventListener, LostOption};
+///
+/// /// Collects the options that Esker keeps without an effect.
+/// #[derive(Default)]
+/// struct Lost(std::sync::Mutex<Vec<LostOption>>);
+///
+/// impl EventListener for Lost {
+///     fn on_event(&self, event: &Event) {
+///         if let Event::OptionLost(option) = event {
+///             self.0.lock().unwrap().push(option.clone());
+///         }
+///     }
+/// }
+/// # Lost::default().on_event(&Event::WalCreated { wal: 7 });
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostOption {
     /// The section's title with its argument: `CFOptions "default"`.

@@ -166,11 +166,8 @@ macro_rules! lost_options {
 /// Every option of RocksDB up to 11.9 that Esker does not have, except those in [`SAY_NOTHING`].
 const LOST: &[Row] = lost_options! {
     "DBOptions" {
-        track_and_verify_wals ["false"] Durability "WALs do not name the one before: recovery notices one that is lost from their middle, and no other";
-        track_and_verify_wals_in_manifest ["false"] Durability "the MANIFEST does not record new WALs: it does not tell which of them is lost or cut short";
         use_fsync ["false"] Durability "files are synced by fdatasync, which leaves out what no read needs, like times of modification";
         verify_manifest_content_on_close ["false"] Durability "the MANIFEST is not read again when the database closes";
-        best_efforts_recovery ["false"] Results "with files missing the database does not open, where RocksDB opens it as it once was";
         paranoid_checks ["true"] Results "damage that is met stops writes, and may keep the database from opening";
         wal_filter ["nullptr"] Results "recovery asks the filter that Options::wal_filter brings, and no other";
         max_manifest_space_amp_pct ["500"] Space "a fresh MANIFEST is begun at max_manifest_file_size alone";

@@ -3,6 +3,21 @@
 use super::table::OptionValue;
 
 /// The type of memtables.
+///
+/// ```
+/// use esker::{ColumnFamilyOptions, MemtableFactory, Options};
+///
+/// // For a bulk load of unsorted rows: they are sorted at the flush.
+/// let options = Options {
+///     allow_concurrent_memtable_write: false,
+///     column_family: ColumnFamilyOptions {
+///         memtable_factory: MemtableFactory::Vector { count: 100_000 },
+///         ..Default::default()
+///     },
+///     ..Default::default()
+/// };
+/// # assert!(!options.column_family.memtable_factory.is_insert_concurrently_supported());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemtableFactory {
     /// A memtable that is sorted on insertion and has any number of concurrent readers: RocksDB's

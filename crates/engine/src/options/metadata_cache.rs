@@ -3,6 +3,8 @@
 use super::table::OptionValue;
 
 /// The tables for which a part stays in the block cache once it was read.
+///
+/// See the example of [`MetadataCacheOptions`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PinningTier {
     /// Determined by the older options `pin_l0_filter_and_index_blocks_in_cache` and
@@ -49,6 +51,21 @@ impl PinningTier {
 }
 
 /// RocksDB's `MetadataCacheOptions`: a tier for each kind of part.
+///
+/// ```
+/// use esker::{BlockBasedOptions, MetadataCacheOptions, PinningTier};
+///
+/// let table = BlockBasedOptions {
+///     cache_index_and_filter_blocks: true,
+///     metadata_cache_options: MetadataCacheOptions {
+///         top_level_index_pinning: PinningTier::All,
+///         unpartitioned_pinning: PinningTier::FlushedAndSimilar,
+///         ..Default::default()
+///     },
+///     ..Default::default()
+/// };
+/// # assert!(table.block_cache.is_none());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetadataCacheOptions {
     /// The tier of the top level of a partitioned index or filter.

@@ -1,5 +1,6 @@
 //! The options of a database, a column family, its tables, one write.
 
+pub(crate) mod cache_usage;
 pub(crate) mod cf;
 pub(crate) mod check;
 pub(crate) mod compaction;
@@ -15,15 +16,21 @@ pub(crate) mod lost;
 mod memtable_factory;
 pub(crate) mod metadata_cache;
 pub(crate) mod names;
+mod number;
 pub(crate) mod operation;
 pub(crate) mod picker;
+#[cfg(feature = "serde")]
+mod serialized;
+pub(crate) mod sst_file_manager;
 pub mod table;
 pub(crate) mod text;
 pub(crate) mod thread_pool;
+pub(crate) mod thread_preparation;
 pub(crate) mod wal_filter;
 pub mod write_buffer_manager;
 pub(crate) mod wrong;
 
+pub use cache_usage::{CacheEntryRole, CacheUsageOptions, Charged};
 pub(crate) use cf::BlobSizes;
 pub use cf::{
     BlockBasedOptions, ColumnFamilyOptions, DataBlockIndexType, FilterPolicy, PrepopulateBlobCache,

@@ -3,6 +3,22 @@
 use vfs::rate_limiter::IoPriority;
 
 /// The storage that a read may use.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::{ErrorKind, ReadOptions, ReadTier};
+///
+/// # db.put(b"key", b"value")?;
+/// # db.flush()?;
+/// let in_memory = ReadOptions { read_tier: ReadTier::BlockCache, ..Default::default() };
+/// match db.get_cf_opt(&db.default_column_family(), b"key", &in_memory) {
+///     Ok(value) => println!("{value:?}"),
+///     Err(error) => assert_eq!(error.kind(), ErrorKind::Incomplete), // the disk would have to be read
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadTier {
     /// Memory and files: RocksDB's `kReadAllTier`.
@@ -17,6 +33,21 @@ pub enum ReadTier {
 }
 
 /// A range of user keys from `start` (inclusive) to `limit` (exclusive); `None`: unbounded.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::RangeOpt;
+///
+/// db.put(b"a", b"1")?;
+/// db.flush()?;
+/// db.compact_range(None, None)?; // files at L0 are not deleted
+/// let below_b = RangeOpt { start: None, limit: Some(b"b".to_vec()) };
+/// db.delete_files_in_ranges(&db.default_column_family(), &[below_b], false)?;
+/// assert!(db.get(b"a")?.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RangeOpt {
     /// The first key, inclusive.
@@ -26,7 +57,19 @@ pub struct RangeOpt {
 }
 
 /// The options of a write.
-#[derive(Clone, Debug, Default)]
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::WriteOptions;
+///
+/// // Survives the loss of power once the call returns.
+/// let durable = WriteOptions { sync: true, ..Default::default() };
+/// db.put_cf_opt(&db.default_column_family(), b"key", b"value", &durable)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteOptions {
     /// Returns only when the WAL is on disk (one `fdatasync` for all writes that wait for it). Otherwise a
     /// write survives the death of the process (unless [`manual_wal_flush`](crate::Options::manual_wal_flush)
@@ -57,9 +100,29 @@ pub struct WriteOptions {
     /// [`WriteBatch`]: crate::WriteBatch
     /// [`WriteBatch::with_protection`]: crate::WriteBatch::with_protection
     pub protection_bytes_per_key: usize,
+    /// Records the value that each row replaces in the WAL, with the row, for change feeds:
+    /// [`FeedRow::before`](crate::FeedRow::before). A row after others of its key in one batch replaces what
+    /// these leave; a merge records the merged value before it; a range deletion records nothing. Costs a
+    /// snapshot and a Get for each row before the write, and all of it again if another write changes one of
+    /// the keys meanwhile. RocksDB ignores the records. `InvalidArgument` with
+    /// [`disable_wal`](Self::disable_wal); `NotSupported` for families with timestamps and for
+    /// [`Db::prepare`](crate::Db::prepare). RocksDB has no such option. Default: false.
+    pub before_images: bool,
 }
 
 /// The options of a flush.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::FlushOptions;
+///
+/// db.put(b"key", b"value")?;
+/// let options = FlushOptions { wait: false, ..Default::default() };
+/// db.flush_cf_opt(&[db.default_column_family()], &options)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct FlushOptions {
     /// Returns when the tables are installed. Default: true.

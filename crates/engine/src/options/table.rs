@@ -7,6 +7,7 @@ use codec::checksum::ChecksumType;
 use codec::compression::CompressionType;
 use wal::RecoveryMode;
 
+pub use super::number::{OptionNumber, OptionRange};
 use super::wrong::Wrong;
 
 /// A type that an option can have: it has one text form, which is RocksDB's.
@@ -26,7 +27,7 @@ pub trait OptionValue: Sized {
     fn text(&self) -> String;
 
     /// The value as a number, if a range can apply.
-    fn number(&self) -> Option<f64> {
+    fn number(&self) -> Option<OptionNumber> {
         None
     }
 }
@@ -41,8 +42,8 @@ pub struct OptionRow<S> {
     pub doc: &'static str,
     /// True if it may change while the database runs.
     pub mutable: bool,
-    /// The least and greatest allowed value.
-    pub range: Option<(f64, f64)>,
+    /// The least and greatest allowed value: integers for an integer option. `None`: every value of the type.
+    pub range: Option<OptionRange>,
     /// Values that random tests draw from, as text.
     pub domain: &'static [&'static str],
     /// The option's value as text.
@@ -50,7 +51,7 @@ pub struct OptionRow<S> {
     /// Sets the option from text; `None` if the text is not a value of the option's type.
     pub set: fn(&mut S, &str) -> Option<()>,
     /// The option's value as a number, if it is one.
-    pub number: fn(&S) -> Option<f64>,
+    pub number: fn(&S) -> Option<OptionNumber>,
 }
 
 /// A struct made of option rows.
@@ -82,14 +83,14 @@ pub trait OptionTable: Default + Sized + 'static {
 
 impl<S> OptionRow<S> {
     pub(crate) fn check(&self, options: &S) -> Result<()> {
-        let (Some((low, high)), Some(value)) = (self.range, (self.number)(options)) else {
+        let (Some(range), Some(value)) = (self.range, (self.number)(options)) else {
             return Ok(());
         };
-        if (low..=high).contains(&value) {
+        if range.contains(value) {
             return Ok(());
         }
         Err(Error::invalid_argument(format!(
-            "{}={} is outside {low}..={high}",
+            "{}={} is outside {range}",
             self.name,
             (self.get)(options)
         )))
@@ -141,7 +142,7 @@ macro_rules! option_table {
                         type_name: <$type as OptionValue>::TYPE,
                         doc: concat!($($doc, "\n"),+),
                         mutable: false $( || $mutable )?,
-                        range: $crate::options::table::option_table!(@range $($low, $high)?),
+                        range: $crate::options::table::option_table!(@range $type $(, $low, $high)?),
                         domain: &[ $( $($value),+ )? ],
                         get: |options| options.$field.text(),
                         set: |options, text| {
@@ -155,8 +156,10 @@ macro_rules! option_table {
             }
         }
     };
-    (@range) => { None };
-    (@range $low:expr, $high:expr) => { Some(($low as f64, $high as f64)) };
+    (@range $type:ty) => { None };
+    (@range $type:ty, $low:expr, $high:expr) => {
+        Some($crate::options::number::Bounds::<$type>($low, $high).range())
+    };
 }
 pub(crate) use option_table;
 
@@ -207,8 +210,8 @@ macro_rules! integer_option {
             fn text(&self) -> String {
                 self.to_string()
             }
-            fn number(&self) -> Option<f64> {
-                Some(*self as f64)
+            fn number(&self) -> Option<OptionNumber> {
+                Some((*self).into())
             }
         }
     )+ };
@@ -223,8 +226,8 @@ impl OptionValue for f64 {
     fn text(&self) -> String {
         self.to_string()
     }
-    fn number(&self) -> Option<f64> {
-        Some(*self)
+    fn number(&self) -> Option<OptionNumber> {
+        Some((*self).into())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Background threads in one pool for all databases of a process: RocksDB's `Env`.
 //!
-//! A database has a *lane* for each kind of work: flushes, compactions, housekeeping. Whenever there may be
+//! A database has a *lane* for each kind of work: flushes, compactions, compactions into the last level,
+//! housekeeping. Whenever there may be
 //! work, it [notifies](Lane::notify) its lane, which enters the queue of that kind unless it is there
 //! already. A thread takes the first lane of the queue, runs one turn of it, and puts it back at the end if
 //! there may be more. So each database has its turn, however busy another is. A database without work is in
@@ -20,17 +21,25 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use base::env::{Clock, SystemClock};
 use base::sync::thread::{self, JoinHandle};
 use base::sync::{Condvar, Mutex, MutexGuard};
 use base::user_code::catch;
 
+use crate::options::thread_preparation::{Preparation, Prepared};
+
 /// A kind of work with threads of its own: RocksDB's `Env::Priority`.
+///
+/// See the example of [`ThreadPool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadPriority {
+    /// Automatic compactions into the last level, which rarely end a stall of writes. Without such threads,
+    /// which is the default, those of [`Low`](ThreadPriority::Low) run them.
+    Bottom,
     /// Compactions.
     Low,
     /// Flushes.
@@ -46,9 +55,11 @@ pub(crate) enum Kind {
     Compaction,
     /// Deletion of files, and periodic work.
     Housekeeping,
+    /// Compactions into the last level, handed over by threads for compactions.
+    Bottom,
 }
 
-const KINDS: [Kind; 3] = [Kind::Flush, Kind::Compaction, Kind::Housekeeping];
+const KINDS: [Kind; 4] = [Kind::Flush, Kind::Compaction, Kind::Housekeeping, Kind::Bottom];
 
 impl Kind {
     /// The name of the kind's threads.
@@ -57,6 +68,7 @@ impl Kind {
             Kind::Flush => "esker-flush",
             Kind::Compaction => "esker-compact",
             Kind::Housekeeping => "esker-delete",
+            Kind::Bottom => "esker-bottom",
         }
     }
 }
@@ -77,6 +89,23 @@ type Turn = Arc<dyn Fn() -> Next + Send + Sync>;
 
 /// Background threads for any number of databases, passed to each by
 /// [`Options::thread_pool`](crate::Options::thread_pool). Clones refer to the same pool.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// use esker::{Db, Options, ThreadPool, ThreadPriority};
+///
+/// let pool = ThreadPool::new();
+/// pool.set_background_threads(4, ThreadPriority::Low);
+/// for name in ["one", "two"] {
+///     let options = Options {
+///         create_if_missing: true,
+///         thread_pool: Some(pool.clone()),
+///         ..Default::default()
+///     };
+///     Db::open(&options, dir.path().join(name))?;
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct ThreadPool(Arc<Pool>);
 
@@ -115,6 +144,7 @@ struct Line {
     idle: usize,
     /// The maximum number of threads.
     most: usize,
+    preparation: Preparation,
 }
 
 struct LaneState {
@@ -138,7 +168,8 @@ pub(crate) struct Lane {
 }
 
 impl ThreadPool {
-    /// A pool without threads. The limit of each kind is the number of CPUs, at least four.
+    /// A pool without threads. The limit of each priority is the number of CPUs, at least four; that of
+    /// [`Bottom`](ThreadPriority::Bottom) is 0.
     pub fn new() -> ThreadPool {
         ThreadPool::with_clock(Arc::new(SystemClock::new()))
     }
@@ -153,6 +184,7 @@ impl ThreadPool {
         for line in &mut state.lines {
             line.most = processors.max(LEAST_THREADS);
         }
+        state.lines[Kind::Bottom as usize].most = 0;
         ThreadPool(Arc::new(Pool {
             state: Mutex::new(state),
             work: Default::default(),
@@ -161,10 +193,22 @@ impl ThreadPool {
         }))
     }
 
-    /// The pool shared by all databases of the process that have no other.
+    /// The pool shared by all databases of the process that have no other. The child of a fork has a pool of
+    /// its own: the threads of its parent do not run in it.
     pub fn of_process() -> ThreadPool {
-        static POOL: OnceLock<ThreadPool> = OnceLock::new();
-        POOL.get_or_init(ThreadPool::new).clone()
+        static POOL: ArcSwapOption<(u32, ThreadPool)> = ArcSwapOption::const_empty();
+        let process = std::process::id();
+        loop {
+            let current = POOL.load_full();
+            match &current {
+                Some(shared) if shared.0 == process => return shared.1.clone(),
+                _ => {}
+            }
+            let own = Arc::new((process, ThreadPool::new()));
+            POOL.compare_and_swap(&current, Some(own));
+            // The end of the parent's pool would wait for its threads.
+            std::mem::forget(current);
+        }
     }
 
     /// The pool of a database with `clock` and without a pool option.
@@ -177,13 +221,14 @@ impl ThreadPool {
         }
     }
 
-    /// Sets the maximum number of threads for work of that priority, at least one. Excess threads end after
-    /// their current turn. Opening a database, or changing its `max_background_jobs`, raises the limit to the
+    /// Sets the maximum number of threads for work of that priority, at least one except for
+    /// [`Bottom`](ThreadPriority::Bottom). Excess threads end after their current turn, the last one when no
+    /// work is left. Opening a database, or changing its `max_background_jobs`, raises the limit to the
     /// number of threads that the database needs.
     pub fn set_background_threads(&self, threads: usize, priority: ThreadPriority) {
         let mut state = self.0.state.lock();
         let kind = priority.kind();
-        state.lines[kind as usize].most = threads.max(1);
+        state.lines[kind as usize].most = threads.max(usize::from(kind != Kind::Bottom));
         self.0.start_threads(&mut state, kind);
         drop(state);
         self.0.work[kind as usize].notify_all();
@@ -192,6 +237,17 @@ impl ThreadPool {
     /// The maximum number of threads for work of that priority.
     pub fn background_threads(&self, priority: ThreadPriority) -> usize {
         self.0.state.lock().lines[priority.kind() as usize].most
+    }
+
+    /// Has each thread of that priority call `prepare` before its next work, and threads that start later
+    /// before their first: for the priority of a thread in the system, as RocksDB's
+    /// `LowerThreadPoolIOPriority` sets it. Replaces the `prepare` of an earlier call.
+    pub fn prepare_threads(&self, priority: ThreadPriority, prepare: impl Fn() + Send + Sync + 'static) {
+        let kind = priority.kind();
+        self.0.state.lock().lines[kind as usize]
+            .preparation
+            .replace(prepare);
+        self.0.work[kind as usize].notify_all();
     }
 
     /// The number of threads, busy or idle.
@@ -228,15 +284,21 @@ impl ThreadPool {
             timer: None,
         };
         state.lanes.insert(id, lane);
-        let line = &mut state.lines[kind as usize];
-        line.most = line.most.max(most);
         let lane = Lane {
             pool: self.clone(),
             id,
         };
-        let started = match line.threads {
-            0 => self.0.start_thread(&mut state, kind),
-            _ => Ok(()),
+        let line = &mut state.lines[kind as usize];
+        let started = match kind {
+            // The pool's user decides about these threads.
+            Kind::Bottom => Ok(()),
+            _ => {
+                line.most = line.most.max(most);
+                match line.threads {
+                    0 => self.0.start_thread(&mut state, kind),
+                    _ => Ok(()),
+                }
+            }
         };
         drop(state);
         started.map(|()| lane)
@@ -264,13 +326,32 @@ impl fmt::Debug for ThreadPool {
 impl ThreadPriority {
     fn kind(self) -> Kind {
         match self {
+            ThreadPriority::Bottom => Kind::Bottom,
             ThreadPriority::Low => Kind::Compaction,
             ThreadPriority::High => Kind::Flush,
         }
     }
 }
 
+impl Line {
+    /// The maximum number of threads now. Queued lanes keep one thread in any case.
+    fn limit(&self) -> usize {
+        self.most.max(usize::from(!self.lanes.is_empty()))
+    }
+}
+
 impl Lane {
+    /// True if a thread runs the lane's turn once it is notified. Starts the first thread of the kind.
+    pub fn has_thread(&self) -> bool {
+        let mut state = self.pool.0.state.lock();
+        let Some(lane) = state.lanes.get(&self.id) else {
+            return false;
+        };
+        let kind = lane.kind;
+        let line = &state.lines[kind as usize];
+        line.most > 0 && (line.threads > 0 || self.pool.0.start_thread(&mut state, kind).is_ok())
+    }
+
     /// Notifies the lane that there may be work to do.
     pub fn notify(&self) {
         let pool = &self.pool.0;
@@ -294,22 +375,40 @@ impl Lane {
     /// Ends the lane's turns. Returns when those in progress have ended and, if no database is left, the
     /// threads too.
     pub fn close(&self) {
+        let handles = self.remove(true);
+        // A panic in a thread printed its message when it occurred.
+        handles.into_values().for_each(|thread| drop(thread.join()));
+    }
+
+    /// Same as [`close`](Self::close), without waiting, for a caller that may be a thread of the pool: a turn
+    /// in progress is the last one, and the threads end by themselves.
+    pub fn leave(&self) {
+        drop(self.remove(false));
+    }
+
+    /// Removes the lane, after its turns in progress if the caller waits. Returns the threads of the pool if
+    /// no lane is left: they end.
+    fn remove(&self, waits: bool) -> BTreeMap<u64, JoinHandle<()>> {
         let pool = &self.pool.0;
         let mut state = pool.state.lock();
         let Some(lane) = state.lanes.get_mut(&self.id) else {
-            return;
+            return BTreeMap::new();
         };
         // With this limit the lane is not queued any more.
         lane.most = 0;
         let (kind, timer) = (lane.kind, lane.timer.take());
         state.timers.remove(&(timer.unwrap_or_default(), self.id));
         state.lines[kind as usize].lanes.retain(|id| *id != self.id);
-        while state.lanes.get(&self.id).is_some_and(|lane| lane.running > 0) {
+        let is_running = |state: &State| state.lanes.get(&self.id).is_some_and(|lane| lane.running > 0);
+        while waits && is_running(&state) {
             pool.ended.wait(&mut state);
         }
-        state.lanes.remove(&self.id);
+        // The turn is dropped without the lock.
+        let removed = state.lanes.remove(&self.id);
         if !state.lanes.is_empty() {
-            return;
+            drop(state);
+            drop(removed);
+            return BTreeMap::new();
         }
         state.age += 1;
         let handles = std::mem::take(&mut state.handles);
@@ -320,8 +419,8 @@ impl Lane {
         for work in &pool.work {
             work.notify_all();
         }
-        // A panic in a thread printed its message when it occurred.
-        handles.into_values().for_each(|thread| drop(thread.join()));
+        drop(removed);
+        handles
     }
 }
 
@@ -356,7 +455,7 @@ impl Pool {
     fn start_threads(self: &Arc<Self>, state: &mut State, kind: Kind) {
         loop {
             let line = &state.lines[kind as usize];
-            let enough = line.lanes.len() <= line.idle || line.threads >= line.most;
+            let enough = line.lanes.len() <= line.idle || line.threads >= line.limit();
             if enough || self.start_thread(state, kind).is_err() {
                 return;
             }
@@ -383,9 +482,15 @@ impl Pool {
         if state.age == age {
             state.lines[kind as usize].idle -= 1;
         }
+        let mut prepared = Prepared::default();
         while state.age == age {
+            if let Some(prepare) = prepared.due(&state.lines[kind as usize].preparation) {
+                // A panic there concerns no database.
+                MutexGuard::unlocked(&mut state, || drop(catch(&*prepare)));
+                continue;
+            }
             let line = &mut state.lines[kind as usize];
-            if line.threads > line.most {
+            if line.threads > line.limit() {
                 line.threads -= 1;
                 state.handles.remove(&number);
                 return;

@@ -7,6 +7,8 @@ use base::Result;
 use crate::batch::write_batch::WriteBatch;
 
 /// The decision of a filter about a record of a WAL.
+///
+/// See the example of [`WalFilter`].
 #[derive(Debug)]
 pub enum WalProcessingOption {
     /// Apply the record.
@@ -28,6 +30,35 @@ pub enum WalProcessingOption {
 /// Called by the thread that opens the database, also for reading only, in the order in which the rows were
 /// written; the database cannot be used meanwhile. Secondaries that catch up, and repairs, do not call it. A
 /// panic in it is an error of the open, and then nothing has changed.
+///
+/// ```
+/// use esker::{Db, Options, Result, WalFilter, WalProcessingOption, WriteBatch};
+///
+/// /// Passes over records with a single row.
+/// struct Filter;
+///
+/// impl WalFilter for Filter {
+///     fn name(&self) -> &str {
+///         "example.Filter"
+///     }
+///
+///     fn log_record_found(&self, _wal: u64, _file: &str, batch: &WriteBatch) -> Result<WalProcessingOption> {
+///         Ok(match batch.count() {
+///             1 => WalProcessingOption::IgnoreCurrentRecord,
+///             _ => WalProcessingOption::ContinueProcessing,
+///         })
+///     }
+/// }
+///
+/// # let dir = tempfile::tempdir()?;
+/// let mut options = Options { create_if_missing: true, ..Default::default() };
+/// let db = Db::open(&options, dir.path())?;
+/// db.put(b"a", b"1")?;
+/// db.close()?;
+/// options.wal_filter = Some(std::sync::Arc::new(Filter));
+/// assert!(Db::open(&options, dir.path())?.get(b"a")?.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait WalFilter: Send + Sync {
     /// The name of the filter, for errors and LOG.
     fn name(&self) -> &str;

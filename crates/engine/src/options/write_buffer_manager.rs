@@ -19,6 +19,20 @@ use sst::block::Block;
 /// memory is charged to it, so that memtables and blocks share its capacity.
 ///
 /// With a manager each written row costs a look at the memtables of its database's families.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// use esker::{Db, Options, WriteBufferManager};
+///
+/// // All databases with this manager have at most 256 MiB of memtables, together.
+/// let options = Options {
+///     create_if_missing: true,
+///     write_buffer_manager: Some(WriteBufferManager::new(256 << 20, None, false)),
+///     ..Default::default()
+/// };
+/// let db = Db::open(&options, dir.path())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct WriteBufferManager {
     limit: AtomicU64,
     allow_stall: AtomicBool,

@@ -10,6 +10,16 @@ use crate::state::column_family::ColumnFamily;
 use crate::state::handle::Db;
 
 /// A live blob file.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// for file in db.blob_files(&db.default_column_family()) {
+///     println!("{}: {} of {} bytes are garbage", file.number, file.garbage_blob_bytes, file.total_blob_bytes);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlobMetaData {
     /// The file number.

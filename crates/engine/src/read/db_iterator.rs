@@ -9,8 +9,10 @@
 
 mod backwards;
 mod counted;
+mod merges;
 mod moves;
 mod next_prefix;
+mod pins;
 mod unprepared;
 
 use std::sync::Arc;
@@ -32,14 +34,16 @@ use crate::files::pinned_value::PinnedValue;
 use crate::options::ReadTier;
 use crate::state::batch_view::{BatchView, UNWRITTEN};
 use crate::state::column_family::{CLOSED, Family};
-use crate::state::db_state::closing;
+use crate::state::error_state::closing;
 use crate::state::handle::{Db, Handle};
 use crate::state::open_iterators::Listed;
 use crate::state::read_options::ReadOptions;
 use crate::state::read_options::TAILING_WITH_SNAPSHOT;
 use crate::state::snapshot::Snapshot;
 use crate::state::super_version::SuperVersion;
-use crate::state::value::{Base, Columns};
+use crate::state::value::Columns;
+
+use pins::Pins;
 
 pub use next_prefix::PrefixMove;
 pub use unprepared::UnpreparedValue;
@@ -58,6 +62,8 @@ enum Place {
     Cursor,
     /// Key and value are in `saved_key` and `value`.
     Saved,
+    /// Key and value are in `pins`, which has the place that they were copied from.
+    Pinned,
 }
 
 /// Iterates over the keys of a column family in order, in either direction.
@@ -79,7 +85,7 @@ enum Place {
 /// # let db = esker::Db::open(&esker::Options { create_if_missing: true, ..Default::default() }, dir.path()).unwrap();
 /// db.put(b"a", b"1").unwrap();
 /// db.put(b"b", b"2").unwrap();
-/// let mut iter = db.iter(&esker::ReadOptions::default());
+/// let mut iter = db.iter();
 /// iter.seek_to_first();
 /// let mut keys = Vec::new();
 /// while iter.valid() {
@@ -154,6 +160,10 @@ pub struct DbIterator {
     watched: u64,
     /// [`ReadOptions::deadline`].
     deadline: Option<Duration>,
+    /// [`ReadOptions::io_timeout`].
+    io_timeout: Option<Duration>,
+    /// With [`ReadOptions::pin_data`]: the rows that the iterator was at.
+    pins: Option<Box<Pins>>,
     /// The place of this iterator in the family's list of open iterators.
     listed: Option<Listed>,
     /// Moves are observed: statistics, a perf context (of the last seek's thread), or a rate limiter.
@@ -233,6 +243,8 @@ impl DbIterator {
             number: super_version.number,
             watched: CLOSED - 1,
             deadline: options.deadline,
+            io_timeout: options.io_timeout,
+            pins: options.pin_data.then(|| Box::new(Pins::new())),
             super_version,
             listed: None,
             observed: false,
@@ -452,6 +464,7 @@ impl DbIterator {
         match self.place {
             Place::Cursor => internal_key::user_key(self.cursor.key()),
             Place::Saved => &self.saved_key,
+            Place::Pinned => self.pinned_key(),
             Place::Nowhere => panic!("the iterator is not valid"),
         }
     }
@@ -461,6 +474,7 @@ impl DbIterator {
     pub fn value(&self) -> &[u8] {
         match self.place {
             Place::Cursor if self.kind == Kind::Value => self.cursor.value(),
+            Place::Pinned => self.current_pinned_value(),
             Place::Nowhere => panic!("the iterator is not valid"),
             _ => &self.value,
         }
@@ -468,7 +482,7 @@ impl DbIterator {
 
     /// The current value, usable while the iterator moves on. A value in a block of a table is not copied.
     pub fn value_pinned(&self) -> PinnedValue {
-        if self.place == Place::Cursor && self.kind == Kind::Value {
+        if self.own_place() == Place::Cursor && self.kind == Kind::Value {
             return self.cursor.pin_value();
         }
         PinnedValue::owned(self.value().to_vec())
@@ -696,7 +710,7 @@ impl DbIterator {
                 self.cursor.seek(&self.target);
                 self.find_next(true);
             }
-            (Place::Nowhere, _) => panic!("the iterator is not valid"),
+            (Place::Nowhere | Place::Pinned, _) => panic!("the iterator is not valid"),
         }
     }
 
@@ -893,60 +907,6 @@ impl DbIterator {
         self.place = Place::Cursor;
     }
 
-    /// The cursor is at the newest visible entry of a key, a merge operand: resolves the merge.
-    fn merge_forwards(&mut self) {
-        self.saved_key.clear();
-        self.saved_key
-            .extend_from_slice(internal_key::user_key(self.cursor.key()));
-        let mut operands = vec![self.cursor.value().to_vec()];
-        let mut base = None;
-        self.cursor.next();
-        while self.cursor.valid() {
-            let entry = match ParsedInternalKey::parse(self.cursor.key()) {
-                Ok(entry) => entry,
-                Err(error) => return self.fail(error),
-            };
-            if !self.is_saved_key(entry.user_key) {
-                break;
-            }
-            // After an unwritten row may follow rows written after the snapshot, which are invisible.
-            if !self.visible(&entry) {
-                self.cursor.next();
-                continue;
-            }
-            match entry.kind {
-                Kind::Merge => operands.push(self.cursor.value().to_vec()),
-                kind if kind.is_tombstone() => break,
-                kind => {
-                    base = Some((kind, self.cursor.value().to_vec()));
-                    break;
-                }
-            }
-            self.cursor.next();
-        }
-        if let Err(error) = self.cursor.status() {
-            return self.fail(error);
-        }
-        operands.reverse();
-        self.take_merged(base, &operands);
-    }
-
-    fn take_merged(&mut self, base: Option<(Kind, Vec<u8>)>, operands: &[Vec<u8>]) {
-        let operands: Vec<&[u8]> = operands.iter().map(|operand| &operand[..]).collect();
-        let base = base
-            .as_ref()
-            .map_or(Base::Nothing, |(kind, value)| Base::Entry(*kind, value));
-        match self.family.values.merge_over(
-            base,
-            &self.saved_key,
-            &operands,
-            BlobRead::from(&self.sources.read),
-        ) {
-            Ok((kind, bytes)) => self.take_saved(kind, bytes),
-            Err(error) => self.fail(error),
-        }
-    }
-
     /// Makes `saved_key` the current key, with the bytes of an entry of `kind`.
     fn take_saved(&mut self, kind: Kind, bytes: Vec<u8>) {
         if kind == Kind::Value {
@@ -989,7 +949,7 @@ thread_local! {
 
 /// Sets `target` to a key that sorts at or before the newest entry of `key` visible at `seqno` and `read_ts`,
 /// and after all newer entries.
-fn newest_visible(target: &mut Vec<u8>, key: &[u8], read_ts: Option<&[u8]>, seqno: SeqNo) {
+pub(super) fn newest_visible(target: &mut Vec<u8>, key: &[u8], read_ts: Option<&[u8]>, seqno: SeqNo) {
     let read_ts = read_ts.unwrap_or_default();
     target.clear();
     target.reserve(key.len() + read_ts.len() + TRAILER_LEN);

@@ -12,7 +12,7 @@ use crate::read::multi_cf_iterator::MultiCfIterator;
 use crate::read::observed::Found;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
-use crate::state::db_state::closing;
+use crate::state::error_state::closing;
 use crate::state::handle::Db;
 use crate::state::read_options::ReadOptions;
 use crate::state::snapshot::Snapshot;
@@ -165,7 +165,7 @@ impl DbInner {
             Ok(view) => view,
             Err(error) => return keys.iter().map(|_| Err(error.clone())).collect(),
         };
-        if self.query_trace.is_on() {
+        if self.traces.query.is_on() {
             let ids = families.iter().map(|family| family.0.id);
             self.trace_multi_get(options, ids.zip(keys.iter().copied()));
         }

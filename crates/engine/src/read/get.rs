@@ -18,9 +18,12 @@ use sst::{
     TableReaderCaller, Value,
 };
 
+use vfs::ReadTimeout;
+
 use crate::files::blob_cache::BlobRead;
 use crate::files::charged_reads::{ChargedReads, charge_of};
 use crate::files::pinned_value::PinnedValue;
+use crate::files::row_cache::RowCache;
 use crate::files::table_cache::TableCache;
 use crate::files::table_place::OpenTable;
 use crate::options::ReadTier;
@@ -29,7 +32,7 @@ use crate::read::deadline::check_deadline;
 use crate::state::batch_view::BatchView;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
-use crate::state::db_state::closing;
+use crate::state::error_state::closing;
 use crate::state::handle::Db;
 use crate::state::read_options::ReadOptions;
 use crate::state::super_version::SuperVersion;
@@ -38,54 +41,87 @@ use crate::stats::Stats;
 
 impl Db {
     /// The value of `key` in the default family, or `None`.
-    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        let family = &self.inner().default_family;
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        Ok(self.get_pinned(key)?.map(PinnedValue::into_vec))
+    }
+
+    /// The value of `key` in `family`, or `None`.
+    pub fn get_cf(&self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        self.get_cf_opt(family, key, &ReadOptions::default())
+    }
+
+    /// The value of `key` in `family`, read as `options` say, or `None`.
+    pub fn get_cf_opt(
+        &self,
+        family: &ColumnFamily,
+        key: impl AsRef<[u8]>,
+        options: &ReadOptions,
+    ) -> Result<Option<Vec<u8>>> {
         Ok(self
-            .inner()
-            .get(&ReadOptions::default(), family, key)?
+            .get_pinned_cf_opt(family, key, options)?
             .map(PinnedValue::into_vec))
     }
 
-    /// The value of `key`, or `None`.
-    pub fn get_opt(
-        &self,
-        options: &ReadOptions,
-        family: &ColumnFamily,
-        key: &[u8],
-    ) -> Result<Option<Vec<u8>>> {
-        Ok(self.get_pinned(options, family, key)?.map(PinnedValue::into_vec))
+    /// The value of `key` in the default family, or `None`. A value in a block of a table is not copied.
+    /// Takes no lock and allocates nothing if the block is in the cache.
+    pub fn get_pinned(&self, key: impl AsRef<[u8]>) -> Result<Option<PinnedValue>> {
+        let inner = self.inner();
+        inner.get(&ReadOptions::default(), &inner.default_family, key.as_ref())
     }
 
-    /// The value of `key`, or `None`. A value in a block of a table is not copied. Takes no lock and
-    /// allocates nothing if the block is in the cache.
-    pub fn get_pinned(
+    /// The value of `key` in `family`, or `None`; see [`get_pinned`](Db::get_pinned).
+    pub fn get_pinned_cf(&self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> Result<Option<PinnedValue>> {
+        self.get_pinned_cf_opt(family, key, &ReadOptions::default())
+    }
+
+    /// The value of `key` in `family`, read as `options` say, or `None`; see
+    /// [`get_pinned`](Db::get_pinned).
+    pub fn get_pinned_cf_opt(
         &self,
-        options: &ReadOptions,
         family: &ColumnFamily,
-        key: &[u8],
+        key: impl AsRef<[u8]>,
+        options: &ReadOptions,
     ) -> Result<Option<PinnedValue>> {
         let inner = self.inner();
         inner.check_owns(&family.0)?;
-        inner.get(options, &family.0, key)
+        inner.get(options, &family.0, key.as_ref())
     }
 
-    /// Checks whether `key` has a value, as far as memory shows: memtables, filters, and blocks in the cache.
-    /// Reads nothing from the file system, and takes no longer than a [`get_pinned`](Db::get_pinned) of a
-    /// cached row.
+    /// Checks whether `key` of the default family has a value; see
+    /// [`key_may_exist_cf_opt`](Db::key_may_exist_cf_opt).
     ///
     /// # Errors
     /// The errors of `get_pinned` except `Incomplete`.
-    pub fn key_may_exist(
+    pub fn key_may_exist(&self, key: impl AsRef<[u8]>) -> Result<KeyMayExist> {
+        self.key_may_exist_cf(&self.default_column_family(), key)
+    }
+
+    /// Checks whether `key` of `family` has a value; see
+    /// [`key_may_exist_cf_opt`](Db::key_may_exist_cf_opt).
+    ///
+    /// # Errors
+    /// The errors of `get_pinned` except `Incomplete`.
+    pub fn key_may_exist_cf(&self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> Result<KeyMayExist> {
+        self.key_may_exist_cf_opt(family, key, &ReadOptions::default())
+    }
+
+    /// Checks whether `key` of `family` has a value, as far as memory shows: memtables, filters, and blocks
+    /// in the cache. Reads nothing from the file system, and takes no longer than a
+    /// [`get_pinned`](Db::get_pinned) of a cached row.
+    ///
+    /// # Errors
+    /// The errors of `get_pinned` except `Incomplete`.
+    pub fn key_may_exist_cf_opt(
         &self,
-        options: &ReadOptions,
         family: &ColumnFamily,
-        key: &[u8],
+        key: impl AsRef<[u8]>,
+        options: &ReadOptions,
     ) -> Result<KeyMayExist> {
         let options = ReadOptions {
             read_tier: ReadTier::BlockCache,
             ..options.clone()
         };
-        match self.get_pinned(&options, family, key) {
+        match self.get_pinned_cf_opt(family, key, &options) {
             Ok(Some(value)) => Ok(KeyMayExist::Yes(value)),
             Ok(None) => Ok(KeyMayExist::No),
             Err(error) if error.kind() == ErrorKind::Incomplete => Ok(KeyMayExist::Maybe),
@@ -95,11 +131,26 @@ impl Db {
 }
 
 /// The result of [`Db::key_may_exist`]: the state of a key as far as memory shows it.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::KeyMayExist;
+///
+/// db.put(b"key", b"value")?;
+/// match db.key_may_exist(b"key")? {
+///     KeyMayExist::No => println!("absent"),
+///     KeyMayExist::Maybe => println!("only the disk knows"),
+///     KeyMayExist::Yes(value) => assert_eq!(value, b"value"),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub enum KeyMayExist {
     /// The key has no value.
     No,
-    /// Only a read of the file system would show it.
+    /// The key may have a value: only a read of a file would decide.
     Maybe,
     /// The key has this value.
     Yes(PinnedValue),
@@ -139,6 +190,8 @@ pub(crate) struct GetContext<'a> {
 enum Found<'a> {
     Memory(memtable::Value<'a>, &'a Arc<Memtable>),
     Table(Value<'a>),
+    /// A value of a row in the row cache.
+    Row(&'a [u8]),
 }
 
 impl Found<'_> {
@@ -146,6 +199,7 @@ impl Found<'_> {
         match self {
             Found::Memory(value, _) => value.bytes(),
             Found::Table(value) => value.bytes(),
+            Found::Row(value) => value,
         }
     }
 }
@@ -192,6 +246,15 @@ impl<'a> GetContext<'a> {
         Ok(self.operands)
     }
 
+    /// The answer after the search.
+    #[inline]
+    pub fn into_answer(mut self) -> Result<Option<PinnedValue>> {
+        if !self.done() {
+            self.finish(Base::Nothing);
+        }
+        self.outcome.unwrap_or(Ok(None))
+    }
+
     /// The index of the blob, if the answer is a blob that has not been read.
     pub fn deferred_blob(&mut self) -> Option<Vec<u8>> {
         std::mem::take(&mut self.has_deferred)
@@ -213,6 +276,9 @@ impl<'a> GetContext<'a> {
                         self.outcome = Some(Ok(Some(PinnedValue::in_memtable(value.pin(mem)))));
                     }
                     Found::Table(value) => value.keep(),
+                    Found::Row(value) => {
+                        self.outcome = Some(Ok(Some(PinnedValue::owned(value.to_vec()))));
+                    }
                 }
                 ControlFlow::Break(())
             }
@@ -325,11 +391,13 @@ impl DbInner {
         }
     }
 
-    /// Charges the reads of this thread to the rate limiter while the guard exists, if `options` request it.
+    /// Charges the reads of this thread to the rate limiter, and gives them a timeout, while the guards
+    /// exist, if `options` request it.
     #[inline]
-    pub(crate) fn charged_reads(&self, options: &ReadOptions) -> Option<ChargedReads> {
+    pub(crate) fn charged_reads(&self, options: &ReadOptions) -> (Option<ChargedReads>, Option<ReadTimeout>) {
         let charge = charge_of(&self.options.rate_limiter, options.rate_limiter_priority);
-        charge.map(ChargedReads::begin)
+        let timeout = options.io_timeout.map(ReadTimeout::begin);
+        (charge.map(ChargedReads::begin), timeout)
     }
 
     pub(crate) fn get(
@@ -346,7 +414,7 @@ impl DbInner {
         }
         let seqno = self.read_seqno(&super_version, options);
         sync::point("read");
-        if self.query_trace.is_on() {
+        if self.traces.query.is_on() {
             self.trace_get(options, family, key, seqno);
         }
         match self.stats.shared().is_some() || perf::counts() {
@@ -369,7 +437,7 @@ impl DbInner {
         if super_version.is_closed() {
             return Err(closing());
         }
-        if self.query_trace.is_on() {
+        if self.traces.query.is_on() {
             self.begin_traced_get(options, key, seqno);
         }
         if family.cmp.user().timestamp_size() > 0 {
@@ -456,11 +524,8 @@ impl DbInner {
 
     /// Returns the answer after the search.
     #[inline]
-    pub(crate) fn conclude(&self, mut context: GetContext<'_>) -> Result<Option<PinnedValue>> {
-        if !context.done() {
-            context.finish(Base::Nothing);
-        }
-        context.outcome.unwrap_or(Ok(None))
+    pub(crate) fn conclude(&self, context: GetContext<'_>) -> Result<Option<PinnedValue>> {
+        context.into_answer()
     }
 
     /// Counts a key found in a table of `level`.
@@ -736,7 +801,7 @@ pub(crate) fn block_read_options(options: &ReadOptions) -> BlockReadOptions {
 /// Searches one file for the key, unless none of its entries can be relevant. `approached` is its table, if
 /// it was prefetched.
 #[inline]
-fn search_table(
+pub(crate) fn search_table(
     file: &Arc<FileMetadata>,
     lookup: &LookupKey,
     approached: Approached,
@@ -747,6 +812,9 @@ fn search_table(
         return Ok(());
     }
     let family = context.family;
+    if let Some(rows) = family.tables.rows() {
+        return search_rows(rows, file, lookup, approached, read, context);
+    }
     if read.cache_only {
         family.tables.check_in_memory(file)?;
     }
@@ -759,6 +827,59 @@ fn search_table(
             table.note_true_positive();
         }
         damaged.map_or(Ok(()), Err)
+    })
+}
+
+/// Same as [`search_table`], with a row cache.
+#[inline(never)]
+fn search_rows(
+    rows: &RowCache,
+    file: &Arc<FileMetadata>,
+    lookup: &LookupKey,
+    approached: Approached,
+    read: &BlockReadOptions,
+    context: &mut GetContext<'_>,
+) -> Result<()> {
+    let tables = &context.family.tables;
+    let place = rows.place(file, context.user_key, lookup.seqno());
+    // A row stands for the table only where no range tombstone hides an entry of it.
+    let stands = context.covering == 0
+        && file
+            .stats
+            .get()
+            .is_some_and(|stats| stats.num_range_deletions == 0);
+    if stands && let Some(row) = place.find() {
+        tables.stats().count(Ticker::RowCacheHit, 1);
+        return row.replay(|seqno, kind, value| context.visit(seqno, kind, Found::Row(value)));
+    }
+    tables.stats().count(Ticker::RowCacheMiss, 1);
+    if read.cache_only {
+        tables.check_in_memory(file)?;
+    }
+    tables.with_table(file, |table| {
+        cover(file, table, lookup, context);
+        let collects = read.fill_cache && context.covering == 0 && table.range_tombstones().is_empty();
+        let mut row = collects.then(|| place.collect());
+        let mut damaged = None;
+        let kept = {
+            let mut visit = context.visitor(&mut damaged);
+            let mut visit = |key: &[u8], value: Value<'_>| {
+                if let Some(row) = &mut row {
+                    row.add(key, value.bytes());
+                }
+                visit(key, value)
+            };
+            table.get_approached(lookup, approached, read, &mut visit)?
+        };
+        context.take(kept);
+        if context.done() {
+            table.note_true_positive();
+        }
+        damaged.map_or(Ok(()), Err)?;
+        if let Some(row) = row {
+            place.insert(row);
+        }
+        Ok(())
     })
 }
 

@@ -4,7 +4,7 @@ use base::Result;
 
 use crate::files::pinned_value::PinnedValue;
 use crate::state::column_family::ColumnFamily;
-use crate::state::db_state::closing;
+use crate::state::error_state::closing;
 use crate::state::handle::Db;
 use crate::state::read_options::ReadOptions;
 
@@ -21,7 +21,7 @@ impl Db {
         key: &[u8],
     ) -> Result<Option<(PinnedValue, Vec<u8>)>> {
         if family.comparator().timestamp_size() == 0 {
-            let found = self.get_pinned(options, family, key)?;
+            let found = self.get_pinned_cf_opt(family, key, options)?;
             return Ok(found.map(|value| (value, Vec::new())));
         }
         let inner = self.inner();
@@ -31,7 +31,7 @@ impl Db {
         if super_version.is_closed() {
             return Err(closing());
         }
-        if inner.query_trace.is_on() {
+        if inner.traces.query.is_on() {
             inner.trace_get(options, &family.0, key, seqno);
         }
         let found = inner.iterator_at(&super_version, seqno, None, options, &family.0, key)?;

@@ -18,14 +18,14 @@ use vfs::OpenOptions;
 enum Place {
     /// No position: past an end, or failed.
     Nowhere,
-    /// At an entry of the current file.
+    /// The cursor is at an entry of the current file.
     Entry,
-    /// At the first entry of a block that has not been read: only its key is known.
+    /// The cursor is at the first entry of a block that has not been read: only its key is known.
     Unread,
-    /// At the largest bound of the current file. Its entries are all before it, but its range tombstones may
-    /// extend further.
+    /// The cursor is at the largest bound of the current file. Its entries are all before it, but its range
+    /// tombstones may extend further.
     LargestBound,
-    /// At the smallest bound of the current file, going backwards.
+    /// The cursor is at the smallest bound of the current file, going backwards.
     SmallestBound,
 }
 

@@ -193,11 +193,11 @@ pub(crate) struct MergingCursor {
     /// The last step forwards left the last entry of a block of the top lane, which is then possibly at the
     /// first entry of its next block.
     ended_block: bool,
-    /// Tombstones newer than this are invisible, ...
+    /// Range tombstones with a sequence number above this one are invisible.
     snapshot: SeqNo,
-    /// ... those of the newest lane if they are newer than this, ...
+    /// The same limit for the range tombstones of the newest lane.
     newest_snapshot: SeqNo,
-    /// ... and, where keys have timestamps, those with a newer timestamp than this.
+    /// Where keys have timestamps: range tombstones with a newer timestamp than this are invisible.
     read_ts: Option<Box<[u8]>>,
     error: Option<Error>,
     /// A copy of a key, valid after the cursor it came from has moved.

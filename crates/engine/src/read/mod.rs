@@ -8,6 +8,7 @@ pub(crate) mod families_view;
 pub(crate) mod filters;
 pub(crate) mod get;
 mod get_timestamp;
+pub(crate) mod key_versions;
 pub(crate) mod level_cursor;
 pub(crate) mod merge_operands;
 pub(crate) mod merging_cursor;

@@ -21,6 +21,24 @@ use crate::state::value::Columns;
 /// Made by [`Db::multi_cf_iterator`](crate::Db::multi_cf_iterator). A new iterator has no position. `next`,
 /// `prev`, `key` and the accessors of values require [`valid`](MultiCfIterator::valid) and panic otherwise. A
 /// step costs one comparison per family.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// let years = db.create_column_family("years", &Default::default())?;
+/// let default = db.default_column_family();
+/// db.put_cf(&default, b"ada", b"1815")?;
+/// db.put_cf(&years, b"grace", b"1906")?;
+/// let mut iter = db.multi_cf_iterator(&Default::default(), &[&default, &years])?;
+/// iter.seek_to_first();
+/// while iter.valid() {
+///     println!("{:?} = {:?}", iter.key(), iter.value()?);
+///     iter.next();
+/// }
+/// iter.status()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct MultiCfIterator {
     families: Vec<(ColumnFamily, DbIterator)>,
     /// Indexes of the families whose iterator is at the current key.

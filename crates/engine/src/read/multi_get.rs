@@ -28,7 +28,7 @@ use crate::read::get::{self, Answer, GetContext, NO_RUN, RUNS_AHEAD, Run};
 use crate::read::observed::Found;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
-use crate::state::db_state::closing;
+use crate::state::error_state::closing;
 use crate::state::handle::Db;
 use crate::state::read_options::ReadOptions;
 use crate::state::super_version::SuperVersion;
@@ -39,29 +39,56 @@ const ABREAST: usize = 32;
 
 /// The result of the lookup of a key.
 impl Db {
-    /// Returns the values of many keys of one family, all as of one moment, in the order of `keys`.
+    /// Returns the values of many keys of the default family; see
+    /// [`multi_get_cf_opt`](Db::multi_get_cf_opt).
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<Result<Option<Vec<u8>>>> {
+        self.multi_get_cf(&self.default_column_family(), keys)
+    }
+
+    /// Returns the values of many keys of `family`; see [`multi_get_cf_opt`](Db::multi_get_cf_opt).
+    pub fn multi_get_cf<K: AsRef<[u8]>>(
+        &self,
+        family: &ColumnFamily,
+        keys: &[K],
+    ) -> Vec<Result<Option<Vec<u8>>>> {
+        self.multi_get_cf_opt(family, keys, &ReadOptions::default())
+    }
+
+    /// Returns the values of many keys of `family`, all as of one moment, in the order of `keys`.
     ///
     /// The call is cheaper than as many Gets, because 32 keys at a time wait for memory together. In families
     /// with timestamps each version is a key of its own and each Get a short scan: there the call costs as
     /// much as the Gets.
-    pub fn multi_get<K: AsRef<[u8]>>(
+    pub fn multi_get_cf_opt<K: AsRef<[u8]>>(
         &self,
-        options: &ReadOptions,
         family: &ColumnFamily,
         keys: &[K],
+        options: &ReadOptions,
     ) -> Vec<Result<Option<Vec<u8>>>> {
-        let found = self.multi_get_pinned(options, family, keys);
+        let found = self.multi_get_pinned_cf_opt(family, keys, options);
         let copied = |value: Found| Ok(value?.map(PinnedValue::into_vec));
         found.into_iter().map(copied).collect()
     }
 
     /// Same as [`multi_get`](Db::multi_get), without copies: the values stay in the blocks or memtables that
     /// hold them, as those of [`get_pinned`](Db::get_pinned) do.
-    pub fn multi_get_pinned<K: AsRef<[u8]>>(
+    pub fn multi_get_pinned<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<Found> {
+        self.multi_get_pinned_cf(&self.default_column_family(), keys)
+    }
+
+    /// Same as [`multi_get_cf`](Db::multi_get_cf), without copies; see
+    /// [`multi_get_pinned`](Db::multi_get_pinned).
+    pub fn multi_get_pinned_cf<K: AsRef<[u8]>>(&self, family: &ColumnFamily, keys: &[K]) -> Vec<Found> {
+        self.multi_get_pinned_cf_opt(family, keys, &ReadOptions::default())
+    }
+
+    /// Same as [`multi_get_cf_opt`](Db::multi_get_cf_opt), without copies; see
+    /// [`multi_get_pinned`](Db::multi_get_pinned).
+    pub fn multi_get_pinned_cf_opt<K: AsRef<[u8]>>(
         &self,
-        options: &ReadOptions,
         family: &ColumnFamily,
         keys: &[K],
+        options: &ReadOptions,
     ) -> Vec<Found> {
         self.inner()
             .multi_get(options, family, keys, Answer::DeferredBlob)
@@ -77,7 +104,7 @@ impl DbInner {
         keys: &[K],
         answer: Answer,
     ) -> Vec<Found> {
-        if self.query_trace.is_on() {
+        if self.traces.query.is_on() {
             self.trace_multi_get(options, keys.iter().map(|key| (family.0.id, key.as_ref())));
         }
         self.observed_multi_get(|| self.multi_get_now(options, family, keys, answer))
@@ -123,7 +150,10 @@ impl DbInner {
     ) -> Vec<Found> {
         let _charged = self.charged_reads(options);
         let mut found: Vec<Found> = Vec::new();
-        if family.cmp.user().timestamp_size() > 0 || options.timestamp.is_some() {
+        let by_rows = family.tables.rows().is_some()
+            && matches!(answer, Answer::Value | Answer::DeferredBlob)
+            && options.value_size_soft_limit == u64::MAX;
+        if family.cmp.user().timestamp_size() > 0 || options.timestamp.is_some() || by_rows {
             let get = |key: &K| self.get_from::<false>(super_version, seqno, options, family, key.as_ref());
             found.extend(keys.iter().map(get));
             return found;

@@ -5,6 +5,8 @@ use base::{Error, Result, UserComparator};
 use super::db_iterator::DbIterator;
 
 /// The ranges that a [`MultiScan`] reads, and how it reads them: RocksDB's `MultiScanArgs`.
+///
+/// See the example of [`MultiScan`].
 #[derive(Clone, Debug)]
 pub struct MultiScanArgs {
     /// The ranges, each from a first key (inclusive) to an optional limit (exclusive), in order and without
@@ -56,6 +58,28 @@ impl MultiScanArgs {
 }
 
 /// Ranges of keys of a family, read one after the other; see [`Db::multi_scan`](crate::Db::multi_scan).
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::MultiScanArgs;
+///
+/// for key in ["a1", "b1", "c1"] {
+///     db.put(key, b"")?;
+/// }
+/// let range = |from: &str, to: &str| (from.into(), Some(to.into()));
+/// let args = MultiScanArgs { ranges: vec![range("a", "b"), range("c", "d")], ..Default::default() };
+/// let mut scan = db.multi_scan(&Default::default(), &db.default_column_family(), args)?;
+/// while let Some(rows) = scan.next_range() {
+///     while rows.valid() {
+///         println!("{:?}", rows.key());
+///         rows.next();
+///     }
+///     rows.status()?;
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct MultiScan {
     iter: DbIterator,
     ranges: std::vec::IntoIter<(Vec<u8>, Option<Vec<u8>>)>,

@@ -23,13 +23,17 @@ pub(crate) type OpenCursor = Box<dyn Fn() -> DbIterator + Send + Sync>;
 /// lends them instead. [`DbIterator`] seeks and changes its direction.
 ///
 /// ```
-/// # let dir = tempfile::tempdir().unwrap();
-/// # let db = esker::Db::open(&esker::Options { create_if_missing: true, ..Default::default() },
-/// dir.path()).unwrap(); for key in ["apple", "banana", "cherry"] {     db.put(key.as_bytes(), b"fruit")?;
-/// } let keys: Vec<_> = db.range("b"..).map(|row| row.map(|(key, _)| key)).collect::<Result<_, _>>()?;
-/// assert_eq!(keys, [Box::from(&b"banana"[..]), Box::from(&b"cherry"[..])]); let (last, _) =
-/// db.range(.."b").next_back().unwrap()?; assert_eq!(&*last, b"apple");
-/// # Ok::<(), esker::Error>(())
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// for key in ["apple", "banana", "cherry"] {
+///     db.put(key, b"fruit")?;
+/// }
+/// let keys: Vec<_> = db.range("b"..).map(|row| row.map(|(key, _)| key)).collect::<Result<_, _>>()?;
+/// assert_eq!(keys, [Box::from(&b"banana"[..]), Box::from(&b"cherry"[..])]);
+/// let (last, _) = db.range(.."b").next_back().unwrap()?;
+/// assert_eq!(&*last, b"apple");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Rows {
     open: OpenCursor,
@@ -71,12 +75,18 @@ impl Rows {
     /// The error that ended the rows.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir().unwrap();
-    /// # let db = esker::Db::open(&esker::Options { create_if_missing: true, ..Default::default() },
-    /// dir.path()).unwrap(); db.put(b"a", b"12")?; db.put(b"b", b"345")?; let mut bytes = 0;
-    /// db.range::<&[u8]>(..).for_each_row(|_, value| {     bytes += value.len();
-    /// std::ops::ControlFlow::Continue(()) })?; assert_eq!(bytes, 5);
-    /// # Ok::<(), esker::Error>(())
+    /// # let dir = tempfile::tempdir()?;
+    /// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+    /// # let db = esker::Db::open(&options, dir.path())?;
+    /// db.put(b"a", b"12")?;
+    /// db.put(b"b", b"345")?;
+    /// let mut bytes = 0;
+    /// db.range::<&[u8]>(..).for_each_row(|_, value| {
+    ///     bytes += value.len();
+    ///     std::ops::ControlFlow::Continue(())
+    /// })?;
+    /// assert_eq!(bytes, 5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn for_each_row(mut self, mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> Result<()> {
         while let Some(row) = self.advance() {

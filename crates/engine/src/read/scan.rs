@@ -11,7 +11,7 @@ use crate::read::versions_iterator::VersionsIterator;
 use crate::state::batch_view::BatchView;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
-use crate::state::db_state::closing;
+use crate::state::error_state::closing;
 use crate::state::handle::Db;
 use crate::state::read_options::ReadOptions;
 use crate::state::read_options::TAILING_WITH_SNAPSHOT;
@@ -20,14 +20,24 @@ use crate::state::super_version::SuperVersion;
 impl Db {
     /// Returns an iterator over the default family, without a position. An error during its creation is in
     /// its [`status`](DbIterator::status).
-    pub fn iter(&self, options: &ReadOptions) -> DbIterator {
+    pub fn iter(&self) -> DbIterator {
+        self.iter_opt(&ReadOptions::default())
+    }
+
+    /// Returns an iterator over the default family that reads as `options` say; see [`iter`](Db::iter).
+    pub fn iter_opt(&self, options: &ReadOptions) -> DbIterator {
         let mut iter = self.inner().iterator(&self.inner().default_family, options);
         iter.keep_open(self);
         iter
     }
 
     /// Returns an iterator over `family`; see [`iter`](Db::iter).
-    pub fn iter_cf(&self, options: &ReadOptions, family: &ColumnFamily) -> DbIterator {
+    pub fn iter_cf(&self, family: &ColumnFamily) -> DbIterator {
+        self.iter_cf_opt(family, &ReadOptions::default())
+    }
+
+    /// Returns an iterator over `family` that reads as `options` say; see [`iter`](Db::iter).
+    pub fn iter_cf_opt(&self, family: &ColumnFamily, options: &ReadOptions) -> DbIterator {
         let mut iter = self.inner().iterator(&family.0, options);
         iter.keep_open(self);
         iter
@@ -123,7 +133,7 @@ impl Db {
             async_io: args.use_async_io,
             ..options.clone()
         };
-        MultiScan::new(self.iter_cf(&options, family), family.0.cmp.user(), args)
+        MultiScan::new(self.iter_cf_opt(family, &options), family.0.cmp.user(), args)
     }
 }
 
@@ -169,7 +179,7 @@ impl DbInner {
 
 /// `InvalidArgument` if a family with timestamps is read without one, or at one with incomplete history, or
 /// if a family without timestamps is read at one.
-fn check_timestamp(
+pub(crate) fn check_timestamp(
     family: &Family,
     super_version: &SuperVersion,
     options: &ReadOptions,

@@ -16,11 +16,12 @@ use vfs::{FileSystem, MemFs, OpenOptions};
 
 use super::level_cursor::LevelCursor;
 use super::merging_cursor::{MergingCursor, Source};
+use crate::files::deletion::Deletion;
 use crate::files::obsolete_files::ObsoleteFiles;
 use crate::files::open_limit::OpenLimit;
 use crate::files::table_cache::{TableCache, TableCacheOptions};
 use crate::log::listeners::Listeners;
-use crate::options::TablePaths;
+use crate::options::{Options, TablePaths};
 
 const KEYS: usize = 120;
 const ENTRIES: usize = 60;
@@ -91,6 +92,8 @@ impl Bench {
             )),
             rate_limiter: None,
             block_cache: None,
+            row_cache: None,
+            charges_cache: false,
             direct: false,
             mmap: false,
             advise_random: true,
@@ -102,7 +105,12 @@ impl Bench {
             caches_first_reads: false,
             verify_unique_ids: true,
         };
-        let obsolete = Arc::new(ObsoleteFiles::new(fs.clone(), Listeners::none()));
+        let files = Options {
+            fs: fs.clone(),
+            ..Options::default()
+        };
+        let deletion = Deletion::new(&files, DIR.as_ref());
+        let obsolete = Arc::new(ObsoleteFiles::new(deletion, Listeners::none()));
         let limit = Arc::new(OpenLimit::new(11));
         let tables = Arc::new(TableCache::new(
             fs.clone(),

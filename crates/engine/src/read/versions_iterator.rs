@@ -15,27 +15,56 @@ use crate::state::column_family::Family;
 use crate::state::handle::Handle;
 use crate::state::read_options::ReadOptions;
 use crate::state::super_version::SuperVersion;
+use crate::state::value::{Base, ValueResolver};
 
 /// One version of a key.
 struct Version {
     timestamp: Vec<u8>,
+    seqno: SeqNo,
     is_deletion: bool,
     value: Vec<u8>,
 }
 
 /// Iterates over the versions of the keys of a family with timestamps, from [`ReadOptions::iter_start_ts`] to
 /// [`ReadOptions::timestamp`], both inclusive: keys in order, the versions of each key from the newest to the
-/// oldest, deletions included. If a key was written several times at one timestamp, only the last write is
+/// oldest, deletions included. The value of a version that was merged is the result of the merge as of its
+/// timestamp. If a key was written several times at one timestamp, only the last write is
 /// returned. Versions covered by a range deletion at or below the upper timestamp are not returned, and
 /// neither are range deletions.
 ///
 /// Made by [`Db::iter_versions`](crate::Db::iter_versions), as of the moment of that call. A new iterator has
 /// no position. Its accessors require [`valid`](VersionsIterator::valid) and panic otherwise. A move to
 /// another key costs a seek.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::{ColumnFamilyOptions, ReadOptions, UserComparator, WriteBatch};
+///
+/// let family = ColumnFamilyOptions { comparator: UserComparator::BytewiseU64Ts, ..Default::default() };
+/// let family = db.create_column_family("history", &family)?;
+/// let mut batch = WriteBatch::new();
+/// batch.put_at(&family, b"key", &1_u64.to_le_bytes(), b"old");
+/// batch.put_at(&family, b"key", &2_u64.to_le_bytes(), b"new");
+/// db.write(batch)?;
+///
+/// let times = ReadOptions {
+///     iter_start_ts: Some(1_u64.to_le_bytes().to_vec()),
+///     timestamp: Some(2_u64.to_le_bytes().to_vec()),
+///     ..Default::default()
+/// };
+/// let mut versions = db.iter_versions(&times, &family)?;
+/// versions.seek_to_first();
+/// assert_eq!((versions.value(), versions.timestamp()), (&b"new"[..], &2_u64.to_le_bytes()[..]));
+/// versions.next();
+/// assert_eq!(versions.value(), b"old");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct VersionsIterator {
     cursor: MergingCursor,
     family: Arc<Family>,
-    /// Held because it keeps the files and memtables alive.
+    /// The super version, held because it keeps the files and memtables alive.
     _super_version: Arc<SuperVersion>,
     seqno: SeqNo,
     from: Vec<u8>,
@@ -107,6 +136,11 @@ impl VersionsIterator {
     /// The current version's timestamp.
     pub fn timestamp(&self) -> &[u8] {
         &self.versions[self.at].timestamp
+    }
+
+    /// The sequence number of the write of the current version; 0 once no snapshot needs it.
+    pub fn sequence_number(&self) -> SeqNo {
+        self.versions[self.at].seqno
     }
 
     /// The current version's value; empty for a deletion.
@@ -211,7 +245,7 @@ impl VersionsIterator {
         self.versions.clear();
         self.at = 0;
         self.error = match self.family.is_closed() {
-            true => Some(crate::state::db_state::closing()),
+            true => Some(crate::state::error_state::closing()),
             false => self.broken.clone(),
         };
         self.error.is_none()
@@ -288,9 +322,11 @@ impl VersionsIterator {
         true
     }
 
-    /// The cursor is at the first entry of the current key: reads all entries of the key.
+    /// The cursor is at the first entry of the current key: reads its versions, and the older entries that
+    /// their merge operands are merged into.
     fn read_versions(&mut self) -> Result<()> {
         let user = self.family.cmp.user();
+        let mut unmerged = Unmerged::default();
         while self.cursor.valid() {
             let entry = ParsedInternalKey::parse(self.cursor.key())?;
             if user
@@ -300,33 +336,113 @@ impl VersionsIterator {
                 break;
             }
             let timestamp = user.timestamp(entry.user_key);
-            let shown = entry.seqno <= self.seqno
-                && user.compare_timestamp(timestamp, &self.to).is_le()
-                && user.compare_timestamp(timestamp, &self.from).is_ge()
-                // Older entries of the same timestamp were overwritten.
-                && self.versions.last().is_none_or(|last| last.timestamp != timestamp);
-            if shown {
-                let is_deletion = entry.kind.is_tombstone();
-                let mut value = Vec::new();
-                match entry.kind {
-                    Kind::Merge => return Err(Error::not_supported("merges in families with timestamps")),
-                    _ if is_deletion => {}
-                    kind => self.family.values.plain(
-                        kind,
-                        entry.user_key,
-                        self.cursor.value(),
-                        self.read,
-                        &mut value,
-                    )?,
-                }
+            let visible = entry.seqno <= self.seqno && user.compare_timestamp(timestamp, &self.to).is_le();
+            // An entry of the same timestamp as a newer one was overwritten, unless that is an operand.
+            let overwritten = || {
+                self.versions
+                    .last()
+                    .is_some_and(|last| last.timestamp == timestamp)
+            };
+            let is_in_range = user.compare_timestamp(timestamp, &self.from).is_ge();
+            let begins = is_in_range && !overwritten();
+            if !visible || unmerged.is_empty() && !begins {
+                self.cursor.next();
+                continue;
+            }
+            let kind = entry.kind;
+            if begins {
                 self.versions.push(Version {
                     timestamp: timestamp.to_vec(),
-                    is_deletion,
-                    value,
+                    seqno: entry.seqno,
+                    is_deletion: kind.is_tombstone(),
+                    value: Vec::new(),
                 });
+            }
+            let value = self.cursor.value();
+            if kind == Kind::Merge {
+                unmerged.push(begins, value);
+            } else {
+                let older = self.versions.len() - usize::from(begins);
+                let base = match kind.is_tombstone() {
+                    true => Base::Nothing,
+                    false => Base::Entry(kind, value),
+                };
+                unmerged.merge(
+                    &self.family.values,
+                    entry.user_key,
+                    base,
+                    self.read,
+                    &mut self.versions[..older],
+                    &self.key,
+                )?;
+                if begins && !kind.is_tombstone() {
+                    let out = &mut self.versions[older].value;
+                    self.family
+                        .values
+                        .plain(kind, entry.user_key, value, self.read, out)?;
+                }
             }
             self.cursor.next();
         }
-        self.cursor.status()
+        self.cursor.status()?;
+        unmerged.merge(
+            &self.family.values,
+            &[],
+            Base::Nothing,
+            self.read,
+            &mut self.versions,
+            &self.key,
+        )
+    }
+}
+
+/// The operands of the last versions read, whose base value is not known yet.
+#[derive(Default)]
+struct Unmerged {
+    /// For each of these versions, newest first: its operands, newest first.
+    operands: Vec<Vec<Vec<u8>>>,
+}
+
+impl Unmerged {
+    fn is_empty(&self) -> bool {
+        self.operands.is_empty()
+    }
+
+    /// Adds an operand to the last version; it is its first one if the operand `begins` the version.
+    fn push(&mut self, begins: bool, operand: &[u8]) {
+        if begins {
+            self.operands.push(Vec::new());
+        }
+        if let Some(last) = self.operands.last_mut() {
+            last.push(operand.to_vec());
+        }
+    }
+
+    /// Merges the operands into `base`, whose user key is `base_key`: the value of each version of `key`, the
+    /// last ones of `versions`, is the base of the next newer one.
+    fn merge(
+        &mut self,
+        values: &ValueResolver,
+        base_key: &[u8],
+        base: Base<'_>,
+        read: BlobRead,
+        versions: &mut [Version],
+        key: &[u8],
+    ) -> Result<()> {
+        let mut merged: Option<(Kind, Vec<u8>)> = None;
+        let versions = versions.iter_mut().rev();
+        for (version, operands) in versions.zip(self.operands.drain(..).rev()) {
+            let operands: Vec<&[u8]> = operands.iter().rev().map(|operand| &operand[..]).collect();
+            let user_key = [key, &version.timestamp].concat();
+            let (kind, bytes) = match &merged {
+                Some((kind, bytes)) => {
+                    values.merge_over(Base::Entry(*kind, bytes), &user_key, &operands, read)?
+                }
+                None => values.merge_over_older(base, base_key, &user_key, &operands, read)?,
+            };
+            values.plain(kind, &user_key, &bytes, read, &mut version.value)?;
+            merged = Some((kind, bytes));
+        }
+        Ok(())
     }
 }

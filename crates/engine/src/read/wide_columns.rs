@@ -9,7 +9,7 @@ use base::Result;
 use crate::files::blob_cache::BlobRead;
 use crate::read::get::{Answer, GetContext};
 use crate::state::column_family::ColumnFamily;
-use crate::state::db_state::closing;
+use crate::state::error_state::closing;
 use crate::state::handle::Db;
 use crate::state::read_options::ReadOptions;
 use crate::state::value::Columns;
@@ -34,7 +34,7 @@ impl Db {
             return Err(closing());
         }
         let family = &family.0;
-        if inner.query_trace.is_on() {
+        if inner.traces.query.is_on() {
             inner.trace_get(options, family, key, seqno);
         }
         if family.cmp.user().timestamp_size() > 0 || options.timestamp.is_some() {

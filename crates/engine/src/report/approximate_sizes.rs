@@ -13,6 +13,19 @@ use crate::state::handle::Db;
 
 /// Selects the parts that [`Db::approximate_sizes_with`] counts. These are RocksDB's options of that name,
 /// without `files_size_error_margin`: the estimate is as exact as it is without a margin.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::SizeApproximationOptions;
+///
+/// db.put(b"a", [0; 1000])?;
+/// let parts = SizeApproximationOptions { include_memtables: true, ..Default::default() };
+/// let sizes = db.approximate_sizes_with(&parts, &db.default_column_family(), &[(b"a", b"b")])?;
+/// assert_eq!(sizes.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct SizeApproximationOptions {
     /// Count the keys and values of rows that are not in tables yet, in bytes. Costs one step for each such
@@ -35,7 +48,39 @@ impl Default for SizeApproximationOptions {
     }
 }
 
+/// Rows of memtables: RocksDB's `GetApproximateMemTableStats`. Counted, not estimated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemtableStats {
+    /// The number of entries, deletions and old versions included, range deletions not.
+    pub count: u64,
+    /// The bytes of their keys and values.
+    pub size: u64,
+}
+
 impl Db {
+    /// Returns the number and the size of the entries of `family` from `begin` (inclusive) to `end`
+    /// (exclusive) that are not in tables yet: RocksDB's `GetApproximateMemTableStats`, which estimates them.
+    /// Costs one step for each such entry.
+    ///
+    /// # Errors
+    /// `Corruption` if an entry of a memtable is damaged.
+    pub fn approximate_memtable_stats(
+        &self,
+        family: &ColumnFamily,
+        begin: &[u8],
+        end: &[u8],
+    ) -> Result<MemtableStats> {
+        self.inner().check_open()?;
+        let super_version = family.0.super_version.load();
+        let mut all = MemtableStats::default();
+        for table in std::iter::once(&super_version.mem).chain(&super_version.immutable) {
+            let rows = rows_in(table, &family.0, begin, end)?;
+            all.count += rows.count;
+            all.size += rows.size;
+        }
+        Ok(all)
+    }
+
     /// Returns an estimate of the bytes that each of the key ranges `[begin, end)` takes, in the parts that
     /// `options` select.
     ///
@@ -67,7 +112,7 @@ impl Db {
             if options.include_memtables {
                 let memtables = std::iter::once(&super_version.mem).chain(&super_version.immutable);
                 for table in memtables {
-                    size += bytes_in(table, &family.0, begin, end)?;
+                    size += rows_in(table, &family.0, begin, end)?.size;
                 }
             }
             Ok(size)
@@ -76,16 +121,16 @@ impl Db {
     }
 }
 
-/// The bytes of the keys and values of a memtable from `begin` (inclusive) to `end` (exclusive).
-fn bytes_in(table: &Arc<Memtable>, family: &Family, begin: &[u8], end: &[u8]) -> Result<u64> {
+/// The entries of a memtable from `begin` (inclusive) to `end` (exclusive).
+fn rows_in(table: &Arc<Memtable>, family: &Family, begin: &[u8], end: &[u8]) -> Result<MemtableStats> {
     let user = family.cmp.user();
     let (first, behind) = (user.stamped(begin), user.stamped(end));
     let mut target = begin.to_vec();
     target.resize(begin.len() + user.timestamp_size(), 0xff);
     target.extend_from_slice(&pack_trailer(MAX_SEQNO, KIND_FOR_SEEK).to_le_bytes());
-    let mut bytes = 0;
+    let mut rows = MemtableStats::default();
     if user.compare_without_timestamp(&first, &behind).is_ge() {
-        return Ok(bytes);
+        return Ok(rows);
     }
     let mut cursor = table.cursor();
     cursor.seek(&target);
@@ -94,9 +139,10 @@ fn bytes_in(table: &Arc<Memtable>, family: &Family, begin: &[u8], end: &[u8]) ->
         if user.compare_without_timestamp(key, &behind).is_ge() {
             break;
         }
-        bytes += (cursor.key().len() + cursor.value().len()) as u64;
+        rows.count += 1;
+        rows.size += (cursor.key().len() + cursor.value().len()) as u64;
         cursor.next();
     }
     cursor.status()?;
-    Ok(bytes)
+    Ok(rows)
 }

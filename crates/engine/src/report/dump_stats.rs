@@ -35,7 +35,7 @@ impl DbInner {
     fn sample(&self) -> Sample {
         let stats = &self.stats;
         Sample {
-            at: self.options.clock.now().saturating_sub(self.opened),
+            at: self.options.clock.now().saturating_sub(self.identity.opened),
             sequence: self.published.load(Ordering::Acquire),
             writes: stats.get(Ticker::WriteDone),
             bytes: stats.get(Ticker::BytesWritten),
@@ -48,7 +48,7 @@ impl DbInner {
 
     /// The writes since the database was opened, or its statistics were reset.
     pub(crate) fn traffic_since_reset(&self) -> Traffic {
-        let (from, to) = (self.samples.lock().opened, self.sample());
+        let (from, to) = (self.report.samples.lock().opened, self.sample());
         Traffic {
             seconds: to.at.saturating_sub(from.at).as_secs_f64(),
             keys: to.sequence.saturating_sub(from.sequence),
@@ -60,7 +60,7 @@ impl DbInner {
     /// Begins to count written rows.
     pub(crate) fn begin_samples(&self) {
         let opened = self.sample();
-        *self.samples.lock() = Samples {
+        *self.report.samples.lock() = Samples {
             opened,
             dumped: opened,
         };
@@ -87,14 +87,14 @@ impl DbInner {
     pub(crate) fn dump_stats(&self) {
         log_line!(self.log, Info, "------- DUMPING STATS -------");
         let mut out = self.db_stats();
-        self.samples.lock().dumped = self.sample();
+        self.report.samples.lock().dumped = self.sample();
         let families: Vec<Arc<Family>> = {
             let state = self.state.lock();
             let families = state.families.values();
             families.map(|family| family.family.clone()).collect()
         };
         let mut caches: Vec<Arc<BlockCache>> = Vec::new();
-        let up = self.options.clock.now().saturating_sub(self.opened);
+        let up = self.options.clock.now().saturating_sub(self.identity.opened);
         for family in &families {
             let version = family.super_version.load().version.clone();
             out.push_str(&self.family_stats(family, &version));
@@ -130,7 +130,7 @@ impl DbInner {
 
     /// The text of the property `rocksdb.dbstats`.
     pub(crate) fn db_stats(&self) -> String {
-        let samples = *self.samples.lock();
+        let samples = *self.report.samples.lock();
         let now = self.sample();
         let mut out = format!(
             "\n** DB Stats **\nUptime(secs): {:.1} total, {:.1} interval\n",
@@ -208,7 +208,7 @@ impl DbInner {
         let own = state.families.get(&family.id);
         let stats = own.map_or(&none, |own| &own.stats);
         let mut out = stats.table(&family.name, version, &scores);
-        let up = self.options.clock.now().saturating_sub(self.opened);
+        let up = self.options.clock.now().saturating_sub(self.identity.opened);
         out.push_str(&stats.totals(up));
         if let Some(own) = own {
             let memtables = std::iter::once(&own.mem)

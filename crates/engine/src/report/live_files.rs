@@ -12,9 +12,12 @@ use crate::options::FlushOptions;
 use crate::options::file::OptionsFile;
 use crate::state::db_inner::DbInner;
 use crate::state::handle::Db;
-use crate::state::version_set::{VersionSet, manifest_state};
+use crate::state::log_and_apply::manifest_state;
+use crate::state::version_set::VersionSet;
 
 /// Options of [`Db::live_files_storage_info`].
+///
+/// See the example of [`LiveFilesStorageInfo`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LiveFilesStorageInfoOptions {
     /// If the WALs have at least this many bytes, memtables are flushed first; otherwise the WALs are among
@@ -23,6 +26,8 @@ pub struct LiveFilesStorageInfoOptions {
 }
 
 /// A file that belongs to a database at one moment.
+///
+/// See the example of [`LiveFilesStorageInfo`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveFileStorageInfo {
     /// The name in [`directory`](Self::directory), which also shows the kind of the file.
@@ -67,6 +72,24 @@ impl LiveFileStorageInfo {
 }
 
 /// A database at one moment.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::LiveFilesStorageInfoOptions;
+///
+/// let hold = db.hold_file_deletions("copy"); // the files stay while they are copied
+/// let options = LiveFilesStorageInfoOptions { wal_size_for_flush: u64::MAX };
+/// for file in db.live_files_storage_info(&options)?.files {
+///     match file.replacement_contents {
+///         Some(bytes) => println!("{}: write {} bytes", file.relative_filename, bytes.len()),
+///         None => println!("{}: copy the first {} bytes", file.path().display(), file.size),
+///     }
+/// }
+/// # drop(hold);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveFilesStorageInfo {
     /// Tables, blob files, WALs, MANIFEST, CURRENT and OPTIONS.
@@ -126,10 +149,10 @@ impl DbInner {
 
     fn flush_if_logged(&self, bytes: u64) -> Result<()> {
         let (unlogged, current) = {
-            let writer = self.writer.lock();
+            let writer = self.write.queue.lock();
             (writer.unlogged, writer.wal.as_ref().map_or(0, wal::Writer::len))
         };
-        let logged = self.older_wal_bytes.load(Ordering::Relaxed) + current;
+        let logged = self.wal_tail.older_bytes.load(Ordering::Relaxed) + current;
         if !unlogged && logged < bytes {
             return Ok(());
         }
@@ -139,7 +162,7 @@ impl DbInner {
     /// The current contents of the database: the state for its MANIFEST, the files that no longer change, and
     /// the numbers of the complete WALs. Every row that was written is in one of them.
     fn contents_now(&self) -> Result<(ManifestState, Vec<LiveFileStorageInfo>, Vec<u64>)> {
-        let mut writer = self.writer.lock();
+        let mut writer = self.write.queue.lock();
         self.state.lock().check_writable()?;
         self.switch_wal(&mut writer)?;
         // Under the write queue's lock no row is written, no family is created or dropped, and no WAL begins.
@@ -171,9 +194,15 @@ impl DbInner {
         let current = state.current_wal();
         let needed = state.oldest_needed_wal();
         let wals = state.wals.iter().map(|wal| wal.number);
-        let wals = wals
+        let wals: Vec<u64> = wals
             .filter(|&number| number >= needed && number < current)
             .collect();
+        if wals.is_empty() {
+            // No row is in a WAL. Programs look for one in a copy, because RocksDB's copies have the WAL that
+            // was written to.
+            let begun = filename::wal(&self.wal_dir, current);
+            files.push(LiveFileStorageInfo::replaced(begun, Vec::new()));
+        }
         Ok((manifest, files, wals))
     }
 

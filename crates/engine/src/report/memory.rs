@@ -13,6 +13,19 @@ use crate::state::handle::Db;
 
 /// The memory of a database in bytes; see [`Db::memory`]. Not included: buffers of running jobs, the
 /// readahead of iterators, and the overhead of the allocator.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// let memory = db.memory();
+/// println!("{memory}");
+/// for cache in &memory.block_caches {
+///     println!("{}: {} bytes pinned of {}", cache.name, cache.pinned, cache.capacity);
+/// }
+/// assert!(memory.total() >= memory.memtables);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryLedger {
     /// Memtables that are written to or wait for their flush, with their overhead per row.
@@ -37,6 +50,8 @@ pub struct MemoryLedger {
 }
 
 /// The memory of a block cache, by role.
+///
+/// See the example of [`MemoryLedger`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CacheMemory {
     /// The kind of the cache: `LRUCache` or `HyperClockCache`, for instance.
@@ -111,7 +126,7 @@ impl DbInner {
     pub(crate) fn memory(&self) -> MemoryLedger {
         let mut ledger = MemoryLedger {
             wal_windows: {
-                let mut writer = self.writer.lock();
+                let mut writer = self.write.queue.lock();
                 writer.wal.as_mut().map_or(0, |wal| wal.file_mut().mapped_bytes())
             },
             ..MemoryLedger::default()
@@ -132,7 +147,12 @@ impl DbInner {
         };
         let mut caches: Vec<Arc<BlockCache>> = Vec::new();
         for family in &families {
-            for cache in [family.tables.block_cache(), family.values.blobs.cache()] {
+            let tables = &family.tables;
+            for cache in [
+                tables.block_cache(),
+                family.values.blobs.cache(),
+                tables.row_cache(),
+            ] {
                 if let Some(cache) = cache
                     && !caches.iter().any(|known| Arc::ptr_eq(known, cache))
                 {

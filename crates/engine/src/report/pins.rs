@@ -16,6 +16,16 @@ use crate::state::snapshot::PinnedSnapshot;
 use crate::state::super_version::SuperVersion;
 
 /// The data that is kept because it may still be read: see [`Db::pins`].
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// let snapshot = db.snapshot();
+/// assert_eq!(db.pins().snapshots.len(), 1);
+/// println!("{}", db.pins());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pins {
     /// Open iterators, oldest first in each family. An iterator whose super version is among
@@ -40,6 +50,8 @@ pub struct Pins {
 }
 
 /// An open iterator.
+///
+/// See the example of [`Pins`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PinningIterator {
     /// The name of the column family that the iterator reads.
@@ -52,6 +64,8 @@ pub struct PinningIterator {
 
 /// The memtables and files of a super version that was replaced by a flush or a compaction and is still read,
 /// by iterators or by snapshots of a secondary.
+///
+/// See the example of [`Pins`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PinnedSuperVersion {
     /// The name of the column family.
@@ -73,6 +87,8 @@ pub struct PinnedSuperVersion {
 }
 
 /// A holder for which no file is deleted.
+///
+/// See the example of [`Pins`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileDeletionsHold {
     /// The name of the holder: `backup 3`, `checkpoint DIR`, `export DIR`, `disable_file_deletions`, or the

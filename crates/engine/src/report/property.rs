@@ -17,6 +17,18 @@ use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::handle::Db;
 
 /// A live table file.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// db.put(b"a", b"1")?;
+/// db.flush()?;
+/// for file in db.live_files() {
+///     println!("{}: L{}, {} entries", file.path.display(), file.level, file.num_entries);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LiveFile {
     /// The name of the file's column family.
@@ -52,6 +64,18 @@ pub struct LiveFile {
 }
 
 /// A level of a column family.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// db.put(b"a", b"1")?;
+/// db.flush()?;
+/// for level in db.levels(&db.default_column_family()) {
+///     println!("L{}: {} files, {} bytes", level.level, level.files, level.size);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelMetadata {
     /// The number of the level, from 0.

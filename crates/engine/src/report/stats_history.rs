@@ -22,7 +22,7 @@ use crate::options::{ColumnFamilyOptions, WriteOptions};
 use crate::read::db_iterator::DbIterator;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
-use crate::state::db_state::closing;
+use crate::state::error_state::closing;
 use crate::state::handle::Db;
 use crate::state::read_options::ReadOptions;
 use crate::write::commit::Commit;
@@ -36,6 +36,8 @@ const VERSION: u64 = 1;
 
 /// The increases of tickers between two samples, the one at [`time`](StatsHistoryEntry::time) and the
 /// previous one.
+///
+/// See the example of [`StatsHistoryIterator`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatsHistoryEntry {
     /// The time of the sample in Unix seconds.
@@ -46,6 +48,18 @@ pub struct StatsHistoryEntry {
 
 /// Iterates over the history of statistics, from the oldest entry on: see [`Db::get_stats_history`]. It ends
 /// after an error.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// // Recorded every `Options::stats_persist_period_sec` seconds.
+/// for entry in db.get_stats_history(0, u64::MAX) {
+///     let entry = entry?;
+///     println!("{}: {:?}", entry.time, entry.stats.get("rocksdb.bytes.written"));
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct StatsHistoryIterator(Source);
 
 enum Source {
@@ -143,7 +157,7 @@ impl Db {
     pub fn get_stats_history(&self, start: u64, end: u64) -> StatsHistoryIterator {
         let inner = self.inner();
         if let Some(family) = inner.stats_family() {
-            let mut iter = self.iter_cf(&ReadOptions::default(), &ColumnFamily(family));
+            let mut iter = self.iter_cf(&ColumnFamily(family));
             iter.seek(format!("{start:010}").as_bytes());
             return StatsHistoryIterator(Source::Family {
                 iter: Box::new(iter),
@@ -153,7 +167,7 @@ impl Db {
         if inner.is_closed() {
             return StatsHistoryIterator(Source::Closed);
         }
-        let history = inner.stats_history.lock();
+        let history = inner.report.history.lock();
         let range = start..end.max(start);
         let entry = |(&time, rises): (&u64, &Vec<u64>)| StatsHistoryEntry {
             time,
@@ -213,7 +227,7 @@ impl DbInner {
     /// Takes the first sample: tickers are counted from now on.
     pub(crate) fn begin_stats_history(&self) {
         if let Some(statistics) = self.stats.shared() {
-            self.stats_history.lock().look(statistics);
+            self.report.history.lock().look(statistics);
         }
     }
 
@@ -237,11 +251,11 @@ impl DbInner {
 
     fn persist_stats(&self, statistics: &Statistics) {
         let time = self.options.clock.unix_seconds();
-        let rises = self.stats_history.lock().look(statistics);
+        let rises = self.report.history.lock().look(statistics);
         let Some(rises) = rises else { return };
         let Some(family) = self.stats_family() else {
             let limit = self.current.load().stats_history_buffer_size;
-            return self.stats_history.lock().keep(time, rises, limit);
+            return self.report.history.lock().keep(time, rises, limit);
         };
         let family = ColumnFamily(family);
         let mut batch = WriteBatch::new();

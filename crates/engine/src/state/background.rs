@@ -1,34 +1,58 @@
 //! The background work of one database: its lanes in the pool of threads, and its periodic work.
 
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use base::Error;
-use base::sync::{Condvar, MutexGuard, WaitTimeoutResult};
+use base::sync::thread::JoinHandle;
+use base::sync::{Condvar, Mutex, MutexGuard, WaitTimeoutResult};
+use compact::SeqnoToTimeMapping;
 
 use crate::options::thread_pool::Lane;
 use crate::state::db_state::DbState;
+use crate::state::verifier::Verifier;
 
 /// Notifies threads that there may be background work.
 #[derive(Default)]
 pub(crate) struct Work {
     /// The thread of a follower waits here, with the database mutex.
     follower: Condvar,
-    lanes: OnceLock<(Lane, Lane)>,
+    lanes: OnceLock<Lanes>,
+}
+
+/// The lanes of a database for flushes and compactions.
+pub(crate) struct Lanes {
+    pub flushes: Lane,
+    pub compactions: Lane,
+    /// Compactions that were handed over to threads of bottom priority.
+    pub bottom: Lane,
 }
 
 impl Work {
-    pub fn begin(&self, flushes: Lane, compactions: Lane) {
+    pub fn begin(&self, lanes: Lanes) {
         // The lanes are set only here, and a database is opened once.
-        let _ = self.lanes.set((flushes, compactions));
+        let _ = self.lanes.set(lanes);
+    }
+
+    /// True if there is a thread for compactions of bottom priority.
+    pub fn has_bottom_thread(&self) -> bool {
+        self.lanes.get().is_some_and(|lanes| lanes.bottom.has_thread())
+    }
+
+    /// Notifies the lane of the compactions that were handed over.
+    pub fn notify_bottom(&self) {
+        if let Some(lanes) = self.lanes.get() {
+            lanes.bottom.notify();
+        }
     }
 
     /// Notifies the lanes, and the thread of a follower, that there may be a flush or a compaction to run.
     pub fn notify_all(&self) {
         self.follower.notify_all();
-        if let Some((flushes, compactions)) = self.lanes.get() {
-            flushes.notify();
-            compactions.notify();
+        if let Some(lanes) = self.lanes.get() {
+            lanes.flushes.notify();
+            lanes.compactions.notify();
         }
     }
 
@@ -38,19 +62,59 @@ impl Work {
     }
 
     pub fn set_most(&self, flushers: usize, compactors: usize) {
-        if let Some((flushes, compactions)) = self.lanes.get() {
-            flushes.set_most(flushers);
-            compactions.set_most(compactors);
+        if let Some(lanes) = self.lanes.get() {
+            lanes.flushes.set_most(flushers);
+            lanes.compactions.set_most(compactors);
         }
     }
 
     /// Ends the background work of the database. Returns when no thread works for the database; none begins
     /// afterwards.
     pub fn close(&self) {
-        if let Some((flushes, compactions)) = self.lanes.get() {
-            flushes.close();
-            compactions.close();
+        if let Some(lanes) = self.lanes.get() {
+            lanes.flushes.close();
+            lanes.compactions.close();
+            lanes.bottom.close();
         }
+    }
+}
+
+/// The state of a database's jobs that the database mutex does not guard.
+pub(crate) struct JobSide {
+    /// The periodic work of a database that is open for writing. The thread that deletes files holds the lock
+    /// while it checks.
+    pub housekeeping: Mutex<Option<Housekeeping>>,
+    /// The number of the next job in events.
+    next: AtomicU64,
+    /// Set to make compactions stop.
+    pub cancelled: Arc<AtomicBool>,
+    /// Set to make manual compactions stop.
+    pub manual_cancelled: Arc<AtomicBool>,
+    /// The times at which rows were written, for families that preserve them.
+    pub seqno_to_time: Mutex<SeqnoToTimeMapping>,
+    /// Verifies files in the background.
+    pub verifier: Arc<Verifier>,
+    /// The thread of a follower.
+    pub threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl JobSide {
+    /// The state before job number `first`.
+    pub fn new(first: u64, verifier: Verifier) -> JobSide {
+        JobSide {
+            housekeeping: Mutex::default(),
+            next: AtomicU64::new(first),
+            cancelled: Arc::default(),
+            manual_cancelled: Arc::default(),
+            seqno_to_time: Mutex::default(),
+            verifier: Arc::new(verifier),
+            threads: Mutex::default(),
+        }
+    }
+
+    /// The number of a new job.
+    pub fn new_number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
     }
 }
 
@@ -60,6 +124,8 @@ pub(crate) struct Housekeeping {
     pub aged: Duration,
     pub timed: Duration,
     pub persisted: Duration,
+    /// The time at which compactions that had no room begin again; `None`: no compaction waits.
+    pub room: Option<Duration>,
     pub recovery: Option<AutoRecovery>,
 }
 

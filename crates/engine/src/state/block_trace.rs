@@ -94,7 +94,7 @@ impl DbInner {
     /// Records a Get in the traces that are on.
     #[cold]
     pub(crate) fn trace_get(&self, options: &ReadOptions, family: &Family, key: &[u8], seqno: SeqNo) {
-        self.query_trace.get(family.id, key);
+        self.traces.query.get(family.id, key);
         self.begin_traced_get(options, key, seqno);
     }
 
@@ -102,7 +102,8 @@ impl DbInner {
     #[cold]
     pub(crate) fn begin_traced_get(&self, options: &ReadOptions, key: &[u8], seqno: SeqNo) {
         let caller = TableReaderCaller::UserGet;
-        self.block_trace
+        self.traces
+            .block
             .begin(caller, options.snapshot.is_some(), key, seqno);
     }
 
@@ -113,14 +114,16 @@ impl DbInner {
         options: &ReadOptions,
         keys: impl ExactSizeIterator<Item = (u32, &'a [u8])>,
     ) {
-        self.query_trace.multi_get(keys);
+        self.traces.query.multi_get(keys);
         let caller = TableReaderCaller::UserMultiGet;
-        self.block_trace.begin(caller, options.snapshot.is_some(), &[], 0);
+        self.traces
+            .block
+            .begin(caller, options.snapshot.is_some(), &[], 0);
     }
 
     /// Ends the trace of the block cache, if there is one.
     pub(crate) fn end_block_trace(&self) -> Result<()> {
-        self.query_trace.watch_blocks(false);
-        self.block_trace.end()
+        self.traces.query.watch_blocks(false);
+        self.traces.block.end()
     }
 }

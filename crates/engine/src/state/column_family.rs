@@ -15,11 +15,12 @@ use memtable::Memtable;
 
 use crate::files::table_cache::TableCache;
 use crate::options::{ColumnFamilyOptions, CompactionStyle, TablePaths};
-use crate::state::db_state::closing;
+use crate::state::error_state::closing;
 use crate::state::open_iterators::OpenIterators;
 use crate::state::removals::Removals;
 use crate::state::replaced::Replaced;
 use crate::state::snapshot::Snapshot;
+use crate::state::stream_floor::StreamFloor;
 use crate::state::super_version::SuperVersion;
 use crate::state::value::ValueResolver;
 use crate::trace::QueryTrace;
@@ -59,6 +60,8 @@ pub(crate) struct Family {
     /// True while writes to the family are delayed or stopped. A rate limiter then serves the family's jobs
     /// first.
     pub pressing: Arc<AtomicBool>,
+    /// The minimum size of a stream to get a table of its own, by the speed of the disk.
+    pub stream_floor: StreamFloor,
     pub iterators: OpenIterators,
     /// Removals without a row of their own (dropped tables, say), for transactions that have read the removed
     /// keys.
@@ -115,7 +118,7 @@ impl Family {
     /// The super version to read: the one that a secondary's snapshot holds, or the newest.
     #[inline]
     pub fn super_version_of(&self, snapshot: Option<&Snapshot>) -> Guard<Arc<SuperVersion>> {
-        let held = snapshot.and_then(|snapshot| snapshot.super_version_of(self));
+        let held = snapshot.and_then(|snapshot| snapshot.super_version_of(self.id, &self.cmp));
         let held = held.filter(|_| !self.is_closed());
         held.map_or_else(|| self.super_version.load(), Guard::from_inner)
     }
@@ -194,6 +197,20 @@ impl Family {
 }
 
 /// A handle of a column family. Cheap to clone. The family stays readable through it after it was dropped.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::ColumnFamilyOptions;
+///
+/// let users = db.create_column_family("users", &ColumnFamilyOptions::default())?;
+/// db.put_cf(&users, b"1", b"Ada")?;
+/// assert!(db.get(b"1")?.is_none(), "the default family has other keys");
+/// db.drop_column_family(&users)?;
+/// assert!(db.get_cf(&users, b"1")?.is_some(), "the handle keeps the rows");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct ColumnFamily(pub(crate) Arc<Family>);
 

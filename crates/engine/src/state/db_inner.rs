@@ -1,18 +1,16 @@
 //! The parts of an open database, shared by its handles and its threads.
 
-use base::sync::thread::JoinHandle;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use base::sync::{Condvar, Mutex, MutexGuard};
 use base::{Error, Result, SeqNo, user_code};
-use compact::SeqnoToTimeMapping;
 use sst::BlockCache;
-use vfs::{FileLock, RateLimiter};
+use vfs::FileLock;
 
 use crate::events::Event;
 use crate::files::obsolete_files::ObsoleteFiles;
@@ -21,26 +19,24 @@ use crate::log::InfoLog;
 use crate::log::listeners::Listeners;
 use crate::options::Options;
 use crate::options::names::DEFAULT_COLUMN_FAMILY;
-use crate::options::write_buffer_manager::Share;
-use crate::state::background::{Housekeeping, Work};
+use crate::state::background::{JobSide, Work};
 use crate::state::column_family::Family;
-use crate::state::db_state::closing;
 use crate::state::db_state::{DbState, LISTENER};
-use crate::state::error_state::Automatic;
-use crate::state::samples::Samples;
-use crate::state::samples::StatsHistory;
+use crate::state::error_state::{Automatic, closing};
+use crate::state::samples::ReportSide;
 use crate::state::secondary::Secondary;
 use crate::state::snapshot::SnapshotList;
-use crate::state::sync_group::{SyncGroup, WalTail};
-use crate::state::verifier::Verifier;
+use crate::state::sync_group::WalTail;
 use crate::state::version_set::VersionSet;
-use crate::state::write_queue::WriteQueue;
+use crate::state::write_side::WriteSide;
 use crate::stats::Stats;
 use crate::trace::{BlockCacheTrace, IoTrace, QueryTrace};
 
 /// The state shared by all handles of a database. Mutable fields name their lock; `ARCHITECTURE.md` has the
 /// lock order.
 pub(crate) struct DbInner {
+    /// The identity of the database and of this session.
+    pub identity: Identity,
     /// The directory of the database.
     pub dir: PathBuf,
     /// The directory of its WALs.
@@ -56,44 +52,23 @@ pub(crate) struct DbInner {
     pub state: Mutex<DbState>,
     /// Notifies background threads that there may be work.
     pub work: Work,
-    /// The periodic work of a database that is open for writing. The thread that deletes files holds the lock
-    /// while it checks.
-    pub housekeeping: Mutex<Option<Housekeeping>>,
     /// All other threads wait here, with the database mutex, for the end of a job.
     pub changed: Condvar,
-    /// The line of stalled writers; the first of them holds the lock. Taken before the write queue's lock.
-    pub line: Mutex<()>,
-    /// The write queue.
-    pub writer: WriteQueue,
+    /// The state of the writes, apart from what the database mutex guards.
+    pub write: WriteSide,
     /// The progress of the WALs.
     pub wal_tail: WalTail,
-    /// The state shared by syncs of the WAL. The write queue's lock is not taken under it: its holder may
-    /// wait for a flush, which syncs.
-    pub sync_group: Mutex<SyncGroup>,
-    /// Limits the rate of low-priority writes while compactions are behind.
-    pub low_pri_limiter: RateLimiter,
     /// The sequence number of the last row that readers see. Written under the write queue's lock, or in the
     /// order of tickets by writers that have released it.
     pub published: Arc<AtomicU64>,
-    /// Records queries while a trace is on.
-    pub query_trace: Arc<QueryTrace>,
-    /// Records operations on files while a trace is on.
-    pub io_trace: Arc<IoTrace>,
-    /// Records lookups of blocks in the cache while a trace is on.
-    pub block_trace: Arc<BlockCacheTrace>,
-    /// Checked by writers before each write: set when something needs attention first.
-    pub attention: AtomicBool,
-    /// The bytes of WALs older than the current one.
-    pub older_wal_bytes: AtomicU64,
-    /// The bytes of WAL beyond which memtables are flushed so that the oldest WAL can be deleted. Written
-    /// under the database mutex.
-    pub max_total_wal_size: AtomicU64,
+    /// The traces, which record while they are on.
+    pub traces: Traces,
     /// The open snapshots.
     pub snapshots: Arc<SnapshotList>,
-    /// The times at which rows were written, for families that preserve them.
-    pub seqno_to_time: Mutex<SeqnoToTimeMapping>,
-    /// The recorded history of the tickers.
-    pub stats_history: Mutex<StatsHistory>,
+    /// The state of the jobs, apart from what the database mutex guards.
+    pub jobs: JobSide,
+    /// The state of the reports.
+    pub report: ReportSide,
     /// Writes the MANIFEST and numbers files.
     pub versions: VersionSet,
     /// Deletes obsolete files.
@@ -106,43 +81,59 @@ pub(crate) struct DbInner {
     pub log: Arc<InfoLog>,
     /// The receivers of events, the info log first.
     pub listeners: Listeners,
-    /// Held while listeners are notified of stalls, so that the events arrive in order.
-    pub telling: Mutex<()>,
-    /// Samples of the counters, with which later values are compared for statistics.
-    pub samples: Mutex<Samples>,
-    /// The number of the next job in events.
-    pub next_job: AtomicU64,
     /// The counters of the database.
     pub stats: Arc<Stats>,
-    /// The database's share of the memory of a write buffer manager.
-    pub share: Option<Arc<Share>>,
-    /// Verifies files in the background.
-    pub verifier: Arc<Verifier>,
-    /// The time of the open, by the clock of the options.
-    pub opened: Duration,
     /// `max_open_files`.
     pub open_limit: Arc<OpenLimit>,
     /// The block cache of families without one of their own.
     pub block_cache: Arc<BlockCache>,
-    /// The database's id, which is written to tables.
-    pub db_id: String,
-    /// The session's id, which is written to tables.
-    pub session_id: String,
-    /// Set to make compactions stop.
-    pub cancelled: Arc<AtomicBool>,
-    /// Set to make manual compactions stop.
-    pub manual_cancelled: Arc<AtomicBool>,
     /// True in a read-only database.
     pub read_only: bool,
     /// Follows the primary, in a secondary or a follower.
     pub secondary: Option<Secondary>,
-    /// The thread of a follower.
-    pub threads: Mutex<Vec<JoinHandle<()>>>,
-    /// Held while the database is open for writing.
-    pub lock: Mutex<Option<Box<dyn FileLock>>>,
-    /// The lock of a separate `wal_dir`, held while the database is open for writing. Taken after
-    /// [`lock`](Self::lock) and released before it.
-    pub wal_dir_lock: Mutex<Option<Box<dyn FileLock>>>,
+    /// The locks of the directories.
+    pub dir_locks: DirLocks,
+}
+
+/// The identity of an open database, which does not change.
+pub(crate) struct Identity {
+    /// The database's id, which is written to tables.
+    pub db_id: String,
+    /// The session's id, which is written to tables.
+    pub session_id: String,
+    /// The time of the open, by the clock of the options.
+    pub opened: Duration,
+}
+
+impl Identity {
+    /// The identity of a session that begins at `opened`.
+    pub fn new(db_id: String, session_id: String, opened: Duration) -> Identity {
+        Identity {
+            db_id,
+            session_id,
+            opened,
+        }
+    }
+}
+
+/// The traces of a database.
+pub(crate) struct Traces {
+    /// Records queries.
+    pub query: Arc<QueryTrace>,
+    /// Records operations on files.
+    pub io: Arc<IoTrace>,
+    /// Records lookups of blocks in the cache.
+    pub block: Arc<BlockCacheTrace>,
+}
+
+/// The locks that keep other processes from the directories while the database is open for writing. `open`
+/// takes them, `close` releases them.
+#[derive(Default)]
+pub(crate) struct DirLocks {
+    /// The lock of the database.
+    pub db: Mutex<Option<Box<dyn FileLock>>>,
+    /// The lock of a separate `wal_dir`. Taken after [`db`](Self::db) and released before it.
+    pub wal_dir: Mutex<Option<Box<dyn FileLock>>>,
 }
 
 /// The job number of recoveries in events.
@@ -241,7 +232,7 @@ impl DbInner {
 
     /// Sends the pending stall events. Called without the database mutex.
     pub(crate) fn tell_stalls(&self) {
-        let _telling = self.telling.lock();
+        let _telling = self.write.telling.lock();
         let events = {
             let mut state = self.state.lock();
             state.note_caught_up();
@@ -252,7 +243,7 @@ impl DbInner {
 
     /// The number of a new job.
     pub(crate) fn new_job(&self) -> u64 {
-        self.next_job.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+        self.jobs.new_number()
     }
 
     /// Stops writes, because `action` failed. The first failure stays the reason.
@@ -292,27 +283,39 @@ impl DbInner {
         if is_told(error) {
             return;
         }
+        self.latch_anew(state, action, error);
+    }
+
+    /// Same as [`latch_in`](Self::latch_in), for an error that is no answer of the latch.
+    pub(crate) fn latch_anew(&self, state: &mut DbState, action: &'static str, error: &Error) {
         state.latch(action, error);
         if state.recovery.automatic == Automatic::Due {
             self.obsolete.wake();
         }
-        self.attention.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.write
+            .attention
+            .store(true, std::sync::atomic::Ordering::Relaxed);
         self.changed.notify_all();
     }
 
     /// Reports a failure that has latched the database.
     pub(crate) fn tell_failure(&self, action: &'static str, error: Error) {
-        if let Some(share) = &self.share {
+        if let Some(share) = &self.write.share {
             share.give_up();
         }
         if !is_told(&error) {
-            self.stats.failed(&error);
-            self.notify(&Event::BackgroundError {
-                action,
-                error,
-                stops_writes: true,
-            });
+            self.report_failure(action, error);
         }
+    }
+
+    /// Same as [`tell_failure`](Self::tell_failure), for an error that is no answer of the latch.
+    pub(crate) fn report_failure(&self, action: &'static str, error: Error) {
+        self.stats.failed(&error);
+        self.notify(&Event::BackgroundError {
+            action,
+            error,
+            stops_writes: true,
+        });
     }
 
     /// Reports a failure after which writes continue.
@@ -329,7 +332,10 @@ impl DbInner {
 /// True for the error that the latch itself returns after a failure. Such an error is not a new failure, and
 /// may arrive after the database has resumed from the first failure.
 fn is_told(error: &Error) -> bool {
-    error.kind() == base::ErrorKind::ReadOnly
+    matches!(
+        error.kind(),
+        base::ErrorKind::ReadOnly | base::ErrorKind::SpaceLimit
+    )
 }
 
 #[cold]

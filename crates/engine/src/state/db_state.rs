@@ -12,14 +12,16 @@ use compact::LeveledOptions;
 use compact::pace::{Drain, Work};
 use compact::score::Scores;
 use compact::stall::{StallCause, StallCondition, StallInputs, WriteBufferLimits};
-use manifest::Version;
+use manifest::{ManifestState, Version};
 use memtable::Memtable;
 
 use crate::batch::write_batch::WriteBatch;
 use crate::events::{Event, FlushReason};
 use crate::state::column_family::Family;
+use crate::state::compaction_job::CompactionJob;
 use crate::state::error_state::Recovery;
 use crate::state::level_stats::FamilyStats;
+use crate::state::range_latch::RangeLatch;
 use crate::state::super_version::SuperVersion;
 use crate::stats::StallTotal;
 
@@ -56,6 +58,8 @@ pub(crate) struct DbState {
     pub running_flushes: usize,
     /// The number of running compactions.
     pub running_compactions: usize,
+    /// The compactions that wait for a thread of bottom priority. They count as running.
+    pub handed_over: VecDeque<CompactionJob>,
     /// True once a close has begun: user writes are refused and no compaction begins, while rows without a
     /// WAL are flushed.
     pub shutting_down: bool,
@@ -70,6 +74,8 @@ pub(crate) struct DbState {
     pub background_paused: usize,
     /// The number of locks on the WAL: nothing is written unless it is 0.
     pub wal_locks: usize,
+    /// The key ranges of the ingestion in progress, if one is: no row is written to them.
+    pub range_latch: Option<RangeLatch>,
     /// The number of requests that disable manual compactions: they are refused unless it is 0.
     pub manual_disabled: usize,
     /// The number of manual compactions that run or wait for their turn.
@@ -138,8 +144,23 @@ pub(crate) struct Recorded {
     pub db_id: Option<String>,
     /// The lowest number of a WAL that may be needed, whatever the families record.
     pub min_log_number_to_keep: u64,
+    /// The closed and synced WALs that the MANIFEST names, and their bytes: see
+    /// [`recorded_wals`](super::recorded_wals).
+    pub wals: BTreeMap<u64, u64>,
     /// Unknown fields, written by later RocksDB releases.
     pub unknown_fields: BTreeMap<u32, Box<[u8]>>,
+}
+
+impl Recorded {
+    /// The data of a MANIFEST that was read. Recovery adds the WALs that it keeps.
+    pub fn of(state: &ManifestState) -> Recorded {
+        Recorded {
+            db_id: state.db_id.clone(),
+            min_log_number_to_keep: state.min_log_number_to_keep,
+            wals: BTreeMap::new(),
+            unknown_fields: state.unknown_fields.clone(),
+        }
+    }
 }
 
 /// A section of a WAL that was prepared and neither committed nor rolled back.
@@ -683,37 +704,6 @@ impl DbState {
         let largest = self.families.values().max_by_key(written)?;
         (written(&largest) > 0 && largest.has_room_for_immutable()).then_some(largest.family.id)
     }
-
-    /// Records a failure after which nothing may be written. The first one stays the reason.
-    pub fn latch(&mut self, action: &str, error: &Error) {
-        self.resumable = (self.background_error.is_none() || self.resumable) && can_be_resumed(action, error);
-        if self.background_error.is_none() {
-            self.recovery.forget_soft_outcome();
-        }
-        self.recovery.note(action, error, self.resumable);
-        self.background_error
-            .get_or_insert_with(|| error.clone().context(action));
-    }
-
-    /// `ReadOnly` with the reason if a failure has latched the database.
-    pub fn check_no_error(&self) -> Result<()> {
-        match &self.background_error {
-            Some(error) => Err(error.clone().with_kind(ErrorKind::ReadOnly)),
-            None => Ok(()),
-        }
-    }
-
-    /// Same as [`check_no_error`](Self::check_no_error), and `ShutdownInProgress` if the database is closing.
-    pub fn check_writable(&self) -> Result<()> {
-        if let Close::Done(_) = self.close {
-            return Err(closing());
-        }
-        self.check_no_error()?;
-        match self.shutting_down {
-            true => Err(closing()),
-            false => Ok(()),
-        }
-    }
 }
 
 /// The progress of a close.
@@ -728,11 +718,6 @@ pub(crate) enum Close {
     Done(Result<()>),
 }
 
-/// The error `ShutdownInProgress`.
-pub(crate) fn closing() -> Error {
-    Error::new(ErrorKind::ShutdownInProgress, "the database is closing")
-}
-
 /// The names of actions that can fail, as they appear in error texts.
 pub(crate) const FLUSH: &str = "flush";
 pub(crate) const COMPACTION: &str = "compaction";
@@ -743,26 +728,6 @@ pub(crate) const APPEND_TO_WAL: &str = "append to the WAL";
 pub(crate) const SWITCH_WAL: &str = "switch the WAL";
 pub(crate) const WRITE_MANIFEST: &str = "write the MANIFEST";
 pub(crate) const BEGIN_MANIFEST: &str = "begin a MANIFEST";
-
-/// True if `action`, which has failed with `error`, can be repeated. The output of a job is discarded with
-/// it; a WAL that did not fit on the disk keeps its previous length; a WAL that could not be begun is
-/// removed; a MANIFEST with unknown contents is replaced. After a failed sync of a WAL the contents of the
-/// disk are unknown.
-///
-/// After a panic the database does not resume automatically, because only a user knows whether the panic will
-/// recur. A user may resume it if the failed job has released everything.
-fn can_be_resumed(action: &str, error: &Error) -> bool {
-    if error.kind() == ErrorKind::Panicked {
-        return matches!(action, FLUSH | COMPACTION | INGESTION | LISTENER | HOUSEKEEPING);
-    }
-    match action {
-        FLUSH | COMPACTION | SWITCH_WAL | WRITE_MANIFEST | BEGIN_MANIFEST => {
-            matches!(error.kind(), ErrorKind::Io | ErrorKind::NoSpace)
-        }
-        APPEND_TO_WAL => error.kind() == ErrorKind::NoSpace,
-        _ => false,
-    }
-}
 
 /// The cause of a stall.
 #[derive(Clone, Copy, Debug)]

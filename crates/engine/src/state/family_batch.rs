@@ -8,6 +8,22 @@ use crate::batch::write_batch::WriteBatch;
 use crate::state::column_family::ColumnFamily;
 
 /// The columns of an entity that are in one family: RocksDB's attribute group.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::{AttributeGroup, Columns, WriteBatch};
+///
+/// let family = db.default_column_family();
+/// let columns: &[(&[u8], &[u8])] = &[(b"born", b"1815"), (b"name", b"Ada")];
+/// let mut batch = WriteBatch::new();
+/// batch.put_attribute_groups(b"ada", &[AttributeGroup { family: &family, columns }])?;
+/// db.write(batch)?;
+/// let read: Columns = db.get_entity(&Default::default(), &family, b"ada")?.unwrap();
+/// assert_eq!(read[0], (b"born".to_vec(), b"1815".to_vec()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct AttributeGroup<'a> {
     /// The family of the columns.
@@ -45,6 +61,12 @@ impl WriteBatch {
     /// Adds a merge operand to `key` of `family`.
     pub fn merge_cf(&mut self, family: &ColumnFamily, key: &[u8], operand: &[u8]) {
         self.counted(tag::MERGE, family.id(), &[key], Some(operand));
+    }
+
+    /// Adds a merge operand to `key` at `timestamp`. A reader as of a later timestamp sees the operand merged
+    /// into the operands and the value that the key had before.
+    pub fn merge_at(&mut self, family: &ColumnFamily, key: &[u8], timestamp: &[u8], operand: &[u8]) {
+        self.counted(tag::MERGE, family.id(), &[key, timestamp], Some(operand));
     }
 
     /// Deletes the keys of `family` from `begin` (inclusive) to `end` (exclusive).

@@ -16,6 +16,8 @@ use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
 
 /// A cursor of a change feed, and the WALs that are kept for it: see [`Db::pins`](crate::Db::pins).
+///
+/// See the example of [`Pins`](crate::Pins).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PinningCursor {
     /// Its name.
@@ -24,13 +26,13 @@ pub struct PinningCursor {
     pub position: SeqNo,
     /// The oldest WAL that it needs.
     pub oldest_wal: u64,
-    /// Archived WALs from that one on.
+    /// The number of archived WALs from the oldest needed one on.
     pub wals: usize,
-    /// Bytes of them.
+    /// The size of these WALs in bytes.
     pub wal_bytes: u64,
-    /// Bytes of archived WALs that are kept for it at most.
+    /// The maximum number of bytes of archived WALs that are kept for the cursor.
     pub retain_bytes: u64,
-    /// Since when nothing was acknowledged.
+    /// The time since the last acknowledgement.
     pub age: Duration,
 }
 
@@ -87,7 +89,12 @@ fn cursors_in(options: &Options, wal_dir: &Path) -> Result<Vec<PinningCursor>> {
 impl DbInner {
     /// Has obsolete WALs go through the archive. The directory of the WALs is known and locked.
     pub(crate) fn begin_archive(&self) {
-        let archive = WalArchive::new(&self.options, &self.wal_dir, self.log.clone());
+        let archive = WalArchive::new(
+            &self.options,
+            &self.wal_dir,
+            self.obsolete.deletion().clone(),
+            self.log.clone(),
+        );
         archive.look_for_cursors();
         self.obsolete.archive_in(Arc::new(archive));
     }

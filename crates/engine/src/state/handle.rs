@@ -18,6 +18,19 @@ use crate::stats::Stats;
 /// Every method may be called from any thread. Snapshots, iterators, pinned values and column families may
 /// outlive the handle; snapshots and iterators keep the database open and its directory locked.
 /// [`close`](Db::close) does not wait for them.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// use esker::{Db, Options};
+///
+/// let options = Options { create_if_missing: true, ..Default::default() };
+/// let db = Db::open(&options, dir.path())?;
+/// let writer = db.clone();
+/// std::thread::spawn(move || writer.put(b"key", b"value")).join().unwrap()?;
+/// assert_eq!(db.get(b"key")?.as_deref(), Some(&b"value"[..]));
+/// db.close()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Db(pub(crate) Arc<Handle>);
 
@@ -26,6 +39,14 @@ pub(crate) struct Handle {
     pub inner: Arc<DbInner>,
     /// Closes the database.
     pub close: fn(&DbInner) -> Result<()>,
+    /// The primary, in a secondary or a follower.
+    pub primary: Option<Arc<dyn Primary>>,
+}
+
+/// The files of the primary, as a secondary reads them.
+pub(crate) trait Primary: Send + Sync {
+    /// Reads the primary's writes since the last call, and makes them visible in `db`.
+    fn catch_up(&self, db: &DbInner) -> Result<()>;
 }
 
 impl Drop for Handle {
@@ -60,7 +81,7 @@ impl Db {
     /// The database's id, 36 characters: from the MANIFEST, or from the file IDENTITY. Copies have the same
     /// id if the MANIFEST [records it](Options::write_dbid_to_manifest).
     pub fn identity(&self) -> &str {
-        &self.inner().db_id
+        &self.inner().identity.db_id
     }
 
     /// The options of the open.
@@ -84,8 +105,8 @@ impl Db {
     pub fn snapshot(&self) -> Snapshot {
         let inner = self.inner();
         match &inner.secondary {
-            Some(secondary) => inner.snapshots.take_view(secondary.view(), Some(&self.0)),
-            None => inner.snapshots.take(&inner.published, Some(&self.0)),
+            Some(secondary) => inner.snapshots.take_view(secondary.view(), Some(self.0.clone())),
+            None => inner.snapshots.take(&inner.published, Some(self.0.clone())),
         }
     }
 }

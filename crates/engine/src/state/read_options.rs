@@ -12,6 +12,26 @@ use crate::options::ReadTier;
 use crate::state::snapshot::Snapshot;
 
 /// The options of a read.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::ReadOptions;
+///
+/// for key in ["a", "b", "c"] {
+///     db.put(key, b"value")?;
+/// }
+/// let options = ReadOptions {
+///     iterate_upper_bound: Some(b"c".to_vec()),
+///     fill_cache: false,
+///     ..Default::default()
+/// };
+/// let mut iter = db.iter_opt(&options);
+/// iter.seek_to_last();
+/// assert_eq!(iter.key(), b"b");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ReadOptions {
     /// Reads the database as of this snapshot; without one, its current state. Default: none.
@@ -92,6 +112,18 @@ pub struct ReadOptions {
     /// which then becomes invalid. A disk read in progress is awaited. Each check costs a read of the clock.
     /// Default: none.
     pub deadline: Option<Duration>,
+    /// The longest time that each read of a file may take, which the file system learns by
+    /// [`read_timeout`](mod@crate::file_system::read_timeout): one that can end a read fails it with
+    /// `TimedOut`. The operating system's file system ignores it, as in RocksDB. A call may take longer,
+    /// since it may read several times. Applies to Gets, MultiGets and moves of iterators. Default: none.
+    pub io_timeout: Option<Duration>,
+    /// Keeps each row that an iterator comes to in memory as long as the iterator exists: the bytes of its
+    /// keys and values stay where they are, and blocks are not evicted. Costs a copy of each key, and memory
+    /// that grows with every move. [`DbIterator::property`](crate::DbIterator::property) tells programs in
+    /// other languages that pointers stay valid; in Rust a value stays by
+    /// [`value_pinned`](crate::DbIterator::value_pinned) too. RocksDB pins keys only in blocks without prefix
+    /// compression. Default: false.
+    pub pin_data: bool,
     /// The bytes of values after which a MultiGet stops: the remaining keys, in order, fail with `Aborted`.
     /// Default: no limit.
     pub value_size_soft_limit: u64,
@@ -131,6 +163,8 @@ impl Default for ReadOptions {
             auto_refresh_iterator_with_snapshot: true,
             allow_unprepared_value: false,
             deadline: None,
+            io_timeout: None,
+            pin_data: false,
             value_size_soft_limit: u64::MAX,
             ignore_range_deletions: false,
             table_filter: None,
@@ -144,6 +178,22 @@ pub(crate) const TAILING_WITH_SNAPSHOT: &str =
     "a tailing iterator reads what is newest, and takes no snapshot";
 
 /// A predicate over a table's properties: true if an iterator reads the table. RocksDB's `table_filter`.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::{ReadOptions, TableFilter};
+///
+/// let with_deletions = ReadOptions {
+///     table_filter: Some(TableFilter::new(|properties| properties.num_deletions > 0)),
+///     ..Default::default()
+/// };
+/// let mut iter = db.iter_opt(&with_deletions);
+/// iter.seek_to_first();
+/// assert!(!iter.valid());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct TableFilter(pub(crate) Arc<dyn Fn(&TableProperties) -> bool + Send + Sync>);
 

@@ -4,6 +4,16 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use base::statistics::{Statistics, Ticker};
+use base::sync::Mutex;
+
+/// The state of a database's reports. The floor `report` alone uses it.
+#[derive(Default)]
+pub(crate) struct ReportSide {
+    /// Samples of the counters, with which later values are compared for statistics.
+    pub samples: Mutex<Samples>,
+    /// The recorded history of the tickers.
+    pub history: Mutex<StatsHistory>,
+}
 
 /// The counters of a whole database at one moment.
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,30 +7,34 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use base::sync::Mutex;
-use base::{Error, Result, SeqNo};
+use base::{Error, SeqNo};
 
-use crate::state::db_inner::DbInner;
 use crate::state::snapshot::View;
 
 /// The state of a secondary.
 pub(crate) struct Secondary {
     /// The secondary's own directory. Nothing is written anywhere else.
     pub own_dir: PathBuf,
-    /// The contents of the primary's files read so far.
-    pub primary: Box<dyn Primary>,
     /// The view that was installed last, for snapshots.
     pub view: ArcSwap<View>,
     pub status: Mutex<CatchUpStatus>,
 }
 
-/// The files of the primary, as the secondary reads them.
-pub(crate) trait Primary: Send + Sync {
-    /// Reads the primary's writes since the last call, and makes them visible in `db`. Called by one thread
-    /// at a time.
-    fn catch_up(&self, db: &DbInner, secondary: &Secondary) -> Result<()>;
-}
-
 /// The progress of a secondary or follower.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::{Db, Options};
+///
+/// db.put(b"a", b"1")?;
+/// let secondary = Db::open_as_secondary(&Options::default(), dir.path(), dir.path().join("secondary"))?;
+/// secondary.try_catch_up_with_primary()?;
+/// let status = secondary.catch_up_status().unwrap();
+/// assert_eq!((status.sequence_number, status.failures), (1, 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct CatchUpStatus {
     /// The sequence number of the last visible row, as in

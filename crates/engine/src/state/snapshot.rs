@@ -1,18 +1,17 @@
 //! Snapshots: the state of the database at a sequence number, readable while the snapshot is held.
 
+use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use base::SeqNo;
 use base::env::Clock;
 use base::per_thread::PerThread;
 use base::sync::{Condvar, Mutex};
+use base::{InternalComparator, SeqNo};
 
-use crate::state::column_family::Family;
-use crate::state::handle::Handle;
 use crate::state::super_version::SuperVersion;
 
 /// The open snapshots. Each thread registers those it takes in a part of its own, so that threads do not
@@ -131,7 +130,7 @@ impl SnapshotList {
     }
 
     /// Closes the gate: threads that take a snapshot wait until the result is dropped. One at a time: the
-    /// caller holds the write queue's lock.
+    /// caller has the range latch.
     pub fn close_gate(&self) -> ClosedGate<'_> {
         self.gate.closed.store(true, Ordering::Relaxed);
         for part in self.parts.iter() {
@@ -144,8 +143,8 @@ impl SnapshotList {
     /// guarantees to a job that lists the snapshots that every later one is at least as new as the number
     /// published when it began.
     ///
-    /// The snapshot keeps the database of `handle` open.
-    pub fn take(&self, published: &AtomicU64, handle: Option<&Arc<Handle>>) -> Snapshot {
+    /// The snapshot holds `database` until it is dropped.
+    pub fn take(&self, published: &AtomicU64, database: Option<OpenDatabase>) -> Snapshot {
         let part = self.parts.own();
         loop {
             let mut moments = part.moments.lock();
@@ -153,7 +152,7 @@ impl SnapshotList {
                 let seqno = published.load(Ordering::Acquire);
                 moments.add(seqno, || self.clock.now());
                 drop(moments);
-                return held(part, seqno, None, handle);
+                return held(part, seqno, None, database);
             }
             drop(moments);
             let mut opening = self.gate.opening.lock();
@@ -165,10 +164,10 @@ impl SnapshotList {
 
     /// Takes a snapshot of a secondary: it holds the super versions themselves, because the primary does not
     /// keep their rows for it.
-    pub fn take_view(&self, view: Arc<View>, handle: Option<&Arc<Handle>>) -> Snapshot {
+    pub fn take_view(&self, view: Arc<View>, database: Option<OpenDatabase>) -> Snapshot {
         let part = self.parts.own();
         part.moments.lock().add(view.seqno, || self.clock.now());
-        held(part, view.seqno, Some(view), handle)
+        held(part, view.seqno, Some(view), database)
     }
 
     /// The held snapshots, in no order; several may have one sequence number.
@@ -244,6 +243,8 @@ impl SnapshotList {
 }
 
 /// The snapshots of one sequence number.
+///
+/// See the example of [`Pins`](crate::Pins).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PinnedSnapshot {
     /// The sequence number that they read.
@@ -254,14 +255,17 @@ pub struct PinnedSnapshot {
     pub age: Duration,
 }
 
-fn held(part: &Arc<Part>, seqno: SeqNo, view: Option<Arc<View>>, handle: Option<&Arc<Handle>>) -> Snapshot {
+fn held(part: &Arc<Part>, seqno: SeqNo, view: Option<Arc<View>>, database: Option<OpenDatabase>) -> Snapshot {
     Snapshot(Arc::new(Held {
         seqno,
         part: part.clone(),
         view,
-        _handle: handle.cloned(),
+        _database: database,
     }))
 }
+
+/// A reference that keeps a database open: its handle, of which a snapshot needs nothing else.
+pub(crate) type OpenDatabase = Arc<dyn Any + Send + Sync>;
 
 struct Held {
     seqno: SeqNo,
@@ -269,9 +273,9 @@ struct Held {
     part: Arc<Part>,
     /// The super versions that the snapshot reads, in a secondary.
     view: Option<Arc<View>>,
-    /// The handle that keeps the database open. It is the last field, so that the snapshot is released before
-    /// the database may close.
-    _handle: Option<Arc<Handle>>,
+    /// The database, which stays open. It is the last field, so that the snapshot is released before the
+    /// database may close.
+    _database: Option<OpenDatabase>,
 }
 
 /// The super versions of all families at one moment.
@@ -294,6 +298,21 @@ impl Drop for Held {
 /// The state of the database when the snapshot was taken, for
 /// [`ReadOptions::snapshot`](crate::ReadOptions::snapshot). Compactions keep the rows it sees until its last
 /// clone is dropped.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::ReadOptions;
+///
+/// db.put(b"key", b"old")?;
+/// let snapshot = db.snapshot();
+/// db.put(b"key", b"new")?;
+/// let options = ReadOptions { snapshot: Some(snapshot), ..Default::default() };
+/// let value = db.get_cf_opt(&db.default_column_family(), b"key", &options)?;
+/// assert_eq!(value.as_deref(), Some(&b"old"[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Snapshot(Arc<Held>);
 
@@ -303,13 +322,13 @@ impl Snapshot {
         self.0.seqno
     }
 
-    /// Returns the super version of `family` that the snapshot of a secondary reads. A family that was
-    /// created later is empty.
+    /// Returns the super version that the snapshot of a secondary reads of family `id`, whose keys are in the
+    /// order `cmp`. A family that was created later is empty.
     #[inline]
-    pub(crate) fn super_version_of(&self, family: &Family) -> Option<Arc<SuperVersion>> {
+    pub(crate) fn super_version_of(&self, id: u32, cmp: &InternalComparator) -> Option<Arc<SuperVersion>> {
         let view = self.0.view.as_ref()?;
-        let held = view.super_versions.get(&family.id).cloned();
-        Some(held.unwrap_or_else(|| Arc::new(SuperVersion::empty(&family.cmp))))
+        let held = view.super_versions.get(&id).cloned();
+        Some(held.unwrap_or_else(|| Arc::new(SuperVersion::empty(cmp))))
     }
 }
 

@@ -14,7 +14,7 @@ impl DbInner {
     /// Reports the size of the memtables to the write buffer manager, if there is one. True if writers should
     /// take action.
     pub(crate) fn note_share(&self) -> bool {
-        self.share.as_ref().is_some_and(|share| {
+        self.write.share.as_ref().is_some_and(|share| {
             let _noting = lock_soon(&share.noting);
             let index = self.index.load();
             let (mut mutable, mut immutable) = (0, 0);
@@ -38,7 +38,7 @@ impl DbInner {
         family.update_stall();
         family.memtables_stall &= !family.has_room_for_immutable();
         if family.stall != StallCondition::Normal {
-            self.attention.store(true, Ordering::Relaxed);
+            self.write.attention.store(true, Ordering::Relaxed);
         }
         family.stall_event(before, self.current.load().delayed_write_rate)
     }
@@ -46,8 +46,8 @@ impl DbInner {
     /// Makes all background threads and waiting writers check again whether there is work or a stall.
     pub(crate) fn look_again(&self, state: &mut MutexGuard<'_, DbState>) {
         let limit = wal_limit(&self.current.load(), state);
-        self.max_total_wal_size.store(limit, Ordering::Relaxed);
-        self.attention.store(true, Ordering::Relaxed);
+        self.wal_tail.max_bytes.store(limit, Ordering::Relaxed);
+        self.write.attention.store(true, Ordering::Relaxed);
         self.work.notify_all();
         self.changed.notify_all();
     }

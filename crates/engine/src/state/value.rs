@@ -14,6 +14,8 @@ use crate::files::pinned_value::PinnedValue;
 use crate::options::names::Merger;
 
 /// Columns of a wide-column entity: name and value, in the order of the names.
+///
+/// See the example of [`AttributeGroup`](crate::AttributeGroup).
 pub type Columns = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// The services that convert a family's stored entries to values for readers.
@@ -103,7 +105,7 @@ impl ValueResolver {
                 self.row_limit.check_value(&merged).map_err(|error| {
                     let name = operator.name();
                     let message = format!("{name} gave a value that no row can hold: {}", error.message());
-                    Error::new(ErrorKind::MergeFailed, message)
+                    Error::new(ErrorKind::MergeFailed, message).caused_by(error)
                 })?;
                 Ok(merged)
             }
@@ -126,10 +128,23 @@ impl ValueResolver {
         operands: &[&[u8]],
         read: BlobRead,
     ) -> Result<(Kind, Vec<u8>)> {
+        self.merge_over_older(base, user_key, user_key, operands, read)
+    }
+
+    /// Same as [`merge_over`](Self::merge_over), for an existing entry with the user key `base_key`. In a
+    /// family with timestamps it is older than `user_key`, the key of the newest operand.
+    pub fn merge_over_older(
+        &self,
+        base: Base<'_>,
+        base_key: &[u8],
+        user_key: &[u8],
+        operands: &[&[u8]],
+        read: BlobRead,
+    ) -> Result<(Kind, Vec<u8>)> {
         match base {
             Base::Nothing => Ok((Kind::Value, self.merge(user_key, None, operands)?)),
             Base::Entry(Kind::WideColumnEntity, entity) => {
-                let mut columns = self.columns(user_key, entity, read)?;
+                let mut columns = self.columns(base_key, entity, read)?;
                 // For an entity the operator always gets a value, even if the default column is missing, as
                 // in compactions.
                 let existing = columns
@@ -151,7 +166,7 @@ impl ValueResolver {
             }
             Base::Entry(kind, value) => {
                 let mut plain = Vec::new();
-                self.plain(kind, user_key, value, read, &mut plain)?;
+                self.plain(kind, base_key, value, read, &mut plain)?;
                 Ok((Kind::Value, self.merge(user_key, Some(&plain), operands)?))
             }
         }
@@ -159,6 +174,7 @@ impl ValueResolver {
 }
 
 /// The entry under a key's merge operands.
+#[derive(Clone, Copy)]
 pub(crate) enum Base<'a> {
     /// No entry, or a deletion.
     Nothing,

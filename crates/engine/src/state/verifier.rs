@@ -14,6 +14,17 @@ use vfs::rate_limiter::{RateLimiterMode, RateLimiterOptions};
 
 /// The progress of the verification at
 /// [`verify_rate_bytes_per_sec`](crate::Options::verify_rate_bytes_per_sec).
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// db.set_verify_rate(8 << 20)?; // bytes a second
+/// let progress = db.verify_progress();
+/// println!("{progress}");
+/// assert_eq!(progress.faults, 0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VerifyProgress {
     /// The number of complete passes over all files.

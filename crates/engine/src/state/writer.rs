@@ -15,6 +15,8 @@ pub(crate) struct Writer {
     /// The sequence number after the last record of the WALs; lower than that of the next row if rows were
     /// written without WAL.
     pub logged_next: SeqNo,
+    /// The sequence number of the last record of the current WAL: that of its first row.
+    pub logged_record: SeqNo,
     /// The sequence number of the last row.
     pub last_seqno: SeqNo,
     /// True if rows were written without WAL since the last flush of all memtables: a close must flush them.
@@ -39,6 +41,7 @@ impl Writer {
             wal_head: 0,
             next_wal: None,
             logged_next: 0,
+            logged_record: 0,
             last_seqno,
             unlogged: false,
             scratch: Vec::new(),
@@ -53,7 +56,21 @@ impl Writer {
     pub fn begin(&mut self, wal: wal::Writer) -> Option<wal::Writer> {
         self.wal_head = wal.len();
         self.logged_next = self.last_seqno + 1;
+        self.logged_record = self.logged_next;
         self.wal.replace(wal)
+    }
+}
+
+impl Writer {
+    /// Takes back the sequence numbers after `kept`, of those reserved up to `reserved`. False, and none is
+    /// taken back, if a row was written since the reservation, or if a WAL has begun: the first record of a
+    /// WAL has the next number, and no row of the WAL may have a lower one.
+    pub fn take_back(&mut self, reserved: SeqNo, kept: SeqNo) -> bool {
+        let is_free = self.last_seqno == reserved && self.logged_next <= kept + 1;
+        if is_free {
+            self.last_seqno = kept;
+        }
+        is_free
     }
 }
 

@@ -7,16 +7,16 @@ use base::coding::{self, Reader};
 use base::{Error, Result};
 use vfs::FileSystem;
 
-use super::block_record::BlockCacheTraceRecord;
 use super::file::FileTraceReader;
 use super::{MAGIC, RECORD_HEADER_LEN, ROCKSDB_RELEASE, encode_record, kind, split};
 
-/// A record of a trace of accesses: [`IoTraceRecord`](super::IoTraceRecord) or [`BlockCacheTraceRecord`].
+/// A record of a trace of accesses: [`IoTraceRecord`](super::IoTraceRecord) or
+/// [`BlockCacheTraceRecord`](super::BlockCacheTraceRecord).
+///
+/// See the example of [`BlockCacheTraceReader`](super::BlockCacheTraceReader).
 pub trait TracedAccess: Sized + sealed::Decoded {}
 
 impl<T: sealed::Decoded> TracedAccess for T {}
-
-use sealed::Decoded;
 
 pub(super) mod sealed {
     use base::Result;
@@ -42,7 +42,7 @@ pub(super) fn header(timestamp: u64) -> Vec<u8> {
 }
 
 /// Decodes the first record of a trace. Returns the start of the trace in microseconds since 1970.
-fn decode_header(record: &[u8]) -> Result<u64> {
+pub(super) fn decode_header(record: &[u8]) -> Result<u64> {
     let (timestamp, kind, payload) = split(record)?;
     if kind != kind::BEGIN {
         return Err(Error::corruption("Corrupted trace file. Incorrect header.").at(8));
@@ -74,6 +74,8 @@ pub(super) fn all_taken(reader: &Reader<'_>) -> Result<()> {
 }
 
 /// Reads the records of a trace of accesses.
+///
+/// See the example of [`BlockCacheTraceReader`](super::BlockCacheTraceReader).
 #[derive(Debug)]
 pub struct AccessTraceReader<T> {
     reader: FileTraceReader,
@@ -122,45 +124,5 @@ impl<T: TracedAccess> AccessTraceReader<T> {
             false => Err(Error::corruption(format!("a record of type {kind} does not belong there")).at(8)),
         });
         decoded.map(Some).map_err(|error| self.reader.place(error, at))
-    }
-}
-
-/// The kinds of traces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TraceKind {
-    /// A trace of queries: [`Db::start_trace`](crate::Db::start_trace).
-    Queries,
-    /// A trace of I/O: [`Db::start_io_trace`](crate::Db::start_io_trace).
-    Io,
-    /// A trace of the block cache: [`Db::start_block_cache_trace`](crate::Db::start_block_cache_trace).
-    BlockCache,
-}
-
-impl TraceKind {
-    /// Returns the kind of the trace in a file; `None` for a trace of accesses without records, whose kind
-    /// the header does not show.
-    ///
-    /// # Errors
-    /// `NotFound` if the file does not exist; `Corruption` with the offset if the file is not a trace.
-    pub fn of_file(fs: &dyn FileSystem, path: &Path) -> Result<Option<TraceKind>> {
-        let mut reader = FileTraceReader::open(fs, path)?;
-        let record = reader.read()?.unwrap_or_default();
-        if record[RECORD_HEADER_LEN.min(record.len())..].starts_with(MAGIC.as_bytes()) {
-            return Ok(Some(TraceKind::Queries));
-        }
-        decode_header(&record).map_err(|error| reader.place(error, 0))?;
-        let at = reader.offset();
-        let Some(record) = reader.read()? else {
-            return Ok(None);
-        };
-        match split(&record)?.1 {
-            kind::IO => Ok(Some(TraceKind::Io)),
-            kind if BlockCacheTraceRecord::is_of_type(kind) => Ok(Some(TraceKind::BlockCache)),
-            other => {
-                let error =
-                    Error::corruption(format!("a record of type {other} does not belong there")).at(8);
-                Err(reader.place(error, at))
-            }
-        }
     }
 }

@@ -8,9 +8,30 @@ use sst::block_trace::{BlockAccess, TracedBlock};
 use super::accesses::{AccessTraceReader, all_taken, sealed};
 
 /// Reads a trace of the block cache.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::{BlockCacheTraceOptions, BlockCacheTraceReader, FileTraceWriter};
+///
+/// let (fs, path) = (&*options.fs, dir.path().join("trace"));
+/// let writer = FileTraceWriter::create(fs, &path)?;
+/// db.start_block_cache_trace(&BlockCacheTraceOptions::default(), Box::new(writer))?;
+/// db.get(b"key")?;
+/// db.end_block_cache_trace()?;
+///
+/// let mut reader = BlockCacheTraceReader::open(fs, &path)?;
+/// while let Some(record) = reader.next_record()? {
+///     println!("{:?} of {}: hit {}", record.block_type, record.cf_name, record.is_cache_hit);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub type BlockCacheTraceReader = AccessTraceReader<BlockCacheTraceRecord>;
 
 /// One lookup of a block.
+///
+/// See the example of [`BlockCacheTraceReader`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockCacheTraceRecord {
     /// The time of the lookup in microseconds since 1970.

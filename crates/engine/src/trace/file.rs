@@ -14,6 +14,38 @@ const PIECE: usize = 64 << 10;
 
 /// The destination of a trace's records: a file, or an implementation of the user. One thread at a time calls
 /// it, while it holds locks of the database; the writer must not call the database.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::{Result, TraceOptions, TraceWriter};
+///
+/// /// Counts records and drops them.
+/// #[derive(Default)]
+/// struct Counts {
+///     bytes: u64,
+/// }
+///
+/// impl TraceWriter for Counts {
+///     fn write(&mut self, record: &[u8]) -> Result<()> {
+///         self.bytes += record.len() as u64;
+///         Ok(())
+///     }
+///
+///     fn file_size(&self) -> u64 {
+///         self.bytes
+///     }
+///
+///     fn close(&mut self) -> Result<()> {
+///         Ok(())
+///     }
+/// }
+///
+/// db.start_trace(&TraceOptions::default(), Box::new(Counts::default()))?;
+/// db.end_trace()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait TraceWriter: Send {
     /// Appends one complete record.
     fn write(&mut self, record: &[u8]) -> Result<()>;
@@ -28,6 +60,8 @@ pub trait TraceWriter: Send {
 
 /// Writes a trace to a file. The last records may be in the memory of the process until the writer is closed;
 /// they are lost if the process dies before.
+///
+/// See the example of [`QueryTraceReader`](super::QueryTraceReader).
 #[derive(Debug)]
 pub struct FileTraceWriter(Box<dyn WritableFile>);
 
@@ -53,6 +87,8 @@ impl TraceWriter for FileTraceWriter {
 }
 
 /// Reads the records of a trace.
+///
+/// See the example of [`QueryTraceReader`](super::QueryTraceReader).
 #[derive(Debug)]
 pub struct FileTraceReader {
     /// The file; `None` after [`close`](Self::close).

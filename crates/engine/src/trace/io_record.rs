@@ -17,9 +17,31 @@ mod field {
 const REQUEST_ID: u64 = 1;
 
 /// Reads a trace of I/O.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::{FileTraceWriter, IoTraceReader, TraceOptions};
+///
+/// let (fs, path) = (&*options.fs, dir.path().join("trace"));
+/// let writer = FileTraceWriter::create(fs, &path)?;
+/// db.start_io_trace(&TraceOptions::default(), Box::new(writer))?;
+/// db.put(b"key", b"value")?;
+/// db.flush()?;
+/// db.end_io_trace()?;
+///
+/// let mut reader = IoTraceReader::open(fs, &path)?;
+/// while let Some(record) = reader.next_record()? {
+///     println!("{} {}: {} ns", record.file_operation, record.file_name, record.latency);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub type IoTraceReader = AccessTraceReader<IoTraceRecord>;
 
 /// One operation on a file.
+///
+/// See the example of [`IoTraceReader`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IoTraceRecord {
     /// The time at which the operation ended, in nanoseconds since a fixed moment, by

@@ -16,9 +16,10 @@ mod io_record;
 mod query;
 pub(crate) mod query_reader;
 pub(crate) mod record;
+mod trace_kind;
 mod traced_fs;
 
-pub use accesses::{AccessTraceReader, TraceKind, TracedAccess};
+pub use accesses::{AccessTraceReader, TracedAccess};
 pub(crate) use block_cache::BlockCacheTrace;
 pub use block_record::{BlockCacheTraceReader, BlockCacheTraceRecord};
 pub use file::{FileTraceReader, FileTraceWriter, TraceWriter};
@@ -27,6 +28,7 @@ pub use io_record::{IoTraceReader, IoTraceRecord};
 pub(crate) use query::QueryTrace;
 pub use query_reader::QueryTraceReader;
 pub use record::{TraceRecord, TracedQuery};
+pub use trace_kind::TraceKind;
 pub(crate) use traced_fs::TracedFs;
 
 use base::Result;
@@ -54,6 +56,8 @@ mod kind {
 }
 
 /// The options of a trace of queries or of I/O: RocksDB's `TraceOptions`.
+///
+/// See the example of [`QueryTraceReader`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceOptions {
     /// The size of the file in bytes after which no record is appended, except the last record of a trace of
@@ -105,6 +109,8 @@ fn split(record: &[u8]) -> Result<(u64, u8, &[u8])> {
 
 /// The options of a trace of the block cache: RocksDB's `BlockCacheTraceOptions` and
 /// `BlockCacheTraceWriterOptions`.
+///
+/// See the example of [`BlockCacheTraceReader`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockCacheTraceOptions {
     /// The number of blocks of which one is recorded, with all its lookups. The blocks are chosen by a hash

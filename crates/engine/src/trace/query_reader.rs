@@ -6,6 +6,25 @@ use super::file::FileTraceReader;
 use super::record::{self, TraceRecord};
 
 /// Reads the queries of a trace without running them.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::{FileTraceReader, FileTraceWriter, QueryTraceReader, TraceOptions, TracedQuery};
+///
+/// let (fs, path) = (&*options.fs, dir.path().join("trace"));
+/// let writer = FileTraceWriter::create(fs, &path)?;
+/// db.start_trace(&TraceOptions { sampling_frequency: 1, ..Default::default() }, Box::new(writer))?;
+/// db.get(b"key")?;
+/// db.end_trace()?;
+///
+/// let mut reader = QueryTraceReader::new(FileTraceReader::open(fs, &path)?);
+/// reader.prepare()?;
+/// let record = reader.next_record()?.unwrap();
+/// assert_eq!(record.query, TracedQuery::Get { family: 0, key: b"key".to_vec() });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct QueryTraceReader {
     reader: FileTraceReader,

@@ -26,6 +26,8 @@ mod field {
 }
 
 /// One query of a trace.
+///
+/// See the example of [`QueryTraceReader`](super::QueryTraceReader).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceRecord {
     /// The time of the query in microseconds since 1970.
@@ -35,6 +37,8 @@ pub struct TraceRecord {
 }
 
 /// A query that a trace records. Its families are identified by their ids.
+///
+/// See the example of [`QueryTraceReader`](super::QueryTraceReader).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TracedQuery {
     /// A write: the [wire format](crate::WriteBatch::data) of its batch.

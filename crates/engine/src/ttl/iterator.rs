@@ -10,6 +10,8 @@ use crate::read::db_iterator::DbIterator;
 /// Iterates over the rows of a family of a [`DbWithTtl`](super::DbWithTtl) as a [`DbIterator`] does; values
 /// have no suffix, and in a family with a time to live per key expired rows are skipped. A value without a
 /// suffix ends the iteration with `Corruption`.
+///
+/// See the example of [`DbWithTtl`](super::DbWithTtl).
 pub struct TtlIterator {
     iter: DbIterator,
     rules: Arc<Rules>,

@@ -24,6 +24,7 @@ use base::{Error, Result, merge};
 
 use crate::batch::operation::Operation;
 use crate::batch::write_batch::WriteBatch;
+use crate::files::pinned_value::PinnedValue;
 use crate::options::file::OptionsFile;
 use crate::options::names::DEFAULT_COLUMN_FAMILY;
 use crate::options::names::STATS_COLUMN_FAMILY;
@@ -42,6 +43,21 @@ use rules::Rules;
 /// without a method here are available in the [underlying database](DbWithTtl::db), which shows values with
 /// their suffix; rows written there without one are `Corruption` here. Wide-column entities are refused.
 /// Cheap to clone; all clones are the same database.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// use esker::{DbWithTtl, Options, ReadOptions, WriteOptions};
+///
+/// let options = Options { create_if_missing: true, ..Default::default() };
+/// let db = DbWithTtl::open(&options, dir.path(), 3600)?;
+/// let family = db.db().default_column_family();
+/// db.put_cf_opt(&family, b"session", b"an hour", &WriteOptions::default())?;
+/// assert!(db.get_cf_opt(&family, b"session", &ReadOptions::default())?.is_some());
+/// let mut rows = db.iter_cf_opt(&family, &ReadOptions::default())?;
+/// rows.seek_to_first();
+/// assert_eq!(rows.value(), b"an hour");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct DbWithTtl {
     db: Db,
@@ -49,6 +65,22 @@ pub struct DbWithTtl {
 }
 
 /// The options to open a [`DbWithTtl`].
+///
+/// ```
+/// use esker::{DbWithTtl, FamilyTtl, Options, TtlOptions};
+/// use std::time::Duration;
+///
+/// # let dir = tempfile::tempdir()?;
+/// let options = Options { create_if_missing: true, ..Default::default() };
+/// let ttl = TtlOptions {
+///     default: FamilyTtl::PerKey(Some(Duration::from_secs(3600))),
+///     families: [("sessions".to_owned(), FamilyTtl::PerKey(None))].into(),
+///     read_only: false,
+/// };
+/// let db = DbWithTtl::open_with(&options, dir.path(), &ttl)?;
+/// assert_eq!(db.ttl(&db.db().default_column_family())?, ttl.default);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct TtlOptions {
     /// The expiry of the default family, and of those that [`families`](TtlOptions::families) does not name.
@@ -186,45 +218,51 @@ impl DbWithTtl {
     ///
     /// # Errors
     /// The errors of [`Db::put`].
-    pub fn put(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
+    pub fn put_cf_opt(
+        &self,
+        family: &ColumnFamily,
+        key: &[u8],
+        value: &[u8],
+        options: &WriteOptions,
+    ) -> Result<()> {
         let value = self.rules(family)?.stamped(value, None)?;
-        self.db.put_opt(options, family, key, &value)
+        self.db.put_cf_opt(family, key, &value, options)
     }
 
     /// Sets `key` to `value` with the time to live `ttl`, of at least a microsecond.
     ///
     /// # Errors
     /// `NotSupported` in a family that is not [`FamilyTtl::PerKey`]; the errors of [`Db::put`].
-    pub fn put_with_ttl(
+    pub fn put_with_ttl_cf_opt(
         &self,
-        options: &WriteOptions,
         family: &ColumnFamily,
         key: &[u8],
         value: &[u8],
         ttl: Duration,
+        options: &WriteOptions,
     ) -> Result<()> {
         let value = self.rules(family)?.stamped(value, Some(ttl))?;
-        self.db.put_opt(options, family, key, &value)
+        self.db.put_cf_opt(family, key, &value, options)
     }
 
     /// Adds a merge operand to `key`, with the family's time to live. `NotSupported` in
     /// [`FamilyTtl::PerKey`].
-    pub fn merge(
+    pub fn merge_cf_opt(
         &self,
-        options: &WriteOptions,
         family: &ColumnFamily,
         key: &[u8],
         operand: &[u8],
+        options: &WriteOptions,
     ) -> Result<()> {
         let rules = self.rules(family)?;
         rules.check_merges()?;
         self.db
-            .merge(options, family, key, &rules.stamped(operand, None)?)
+            .merge_cf_opt(family, key, &rules.stamped(operand, None)?, options)
     }
 
     /// Deletes `key`.
-    pub fn delete(&self, options: &WriteOptions, family: &ColumnFamily, key: &[u8]) -> Result<()> {
-        self.db.delete_opt(options, family, key)
+    pub fn delete_cf_opt(&self, family: &ColumnFamily, key: &[u8], options: &WriteOptions) -> Result<()> {
+        self.db.delete_cf_opt(family, key, options)
     }
 
     /// Applies a batch whose values and operands have no suffix yet, with the times to live of their
@@ -232,14 +270,14 @@ impl DbWithTtl {
     ///
     /// # Errors
     /// `NotSupported` for operations other than puts, merges, deletions and log data; the errors of
-    /// [`Db::write`] and [`merge`](DbWithTtl::merge).
-    pub fn write(&self, options: &WriteOptions, batch: &WriteBatch) -> Result<()> {
+    /// [`Db::write`] and [`merge`](DbWithTtl::merge_cf_opt).
+    pub fn write_opt(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<()> {
         self.write_rows(options, batch, None)
     }
 
-    /// Like [`write`](DbWithTtl::write), with this time to live for all its puts, which must be in families
-    /// with a time to live [per key](FamilyTtl::PerKey).
-    pub fn write_with_ttl(&self, options: &WriteOptions, batch: &WriteBatch, ttl: Duration) -> Result<()> {
+    /// Like [`write`](DbWithTtl::write_opt), with this time to live for all its puts, which must be in
+    /// families with a time to live [per key](FamilyTtl::PerKey).
+    pub fn write_with_ttl(&self, batch: &WriteBatch, ttl: Duration, options: &WriteOptions) -> Result<()> {
         self.write_rows(options, batch, Some(ttl))
     }
 
@@ -268,7 +306,7 @@ impl DbWithTtl {
                 }
             }
         }
-        self.db.write(options, stamped)
+        self.db.write_opt(stamped, options)
     }
 
     /// The value of `key`, or `None`; in a family with a time to live [per key](FamilyTtl::PerKey) also if it
@@ -276,25 +314,63 @@ impl DbWithTtl {
     ///
     /// # Errors
     /// `Corruption` for a value without a suffix; the errors of [`Db::get`].
-    pub fn get(&self, options: &ReadOptions, family: &ColumnFamily, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    pub fn get_cf_opt(
+        &self,
+        family: &ColumnFamily,
+        key: &[u8],
+        options: &ReadOptions,
+    ) -> Result<Option<Vec<u8>>> {
         let rules = self.rules(family)?;
-        let found = self.db.get_opt(options, family, key)?;
+        let found = self.db.get_cf_opt(family, key, options)?;
         found.map_or(Ok(None), |value| rules.shown(value, rules.now()))
     }
 
-    /// The values of many keys as of one moment, each like [`get`](DbWithTtl::get).
-    pub fn multi_get<K: AsRef<[u8]>>(
+    /// Like [`get`](DbWithTtl::get_cf_opt), without a copy.
+    ///
+    /// # Errors
+    /// The errors of `get`.
+    pub fn get_pinned_cf_opt(
         &self,
+        family: &ColumnFamily,
+        key: &[u8],
         options: &ReadOptions,
+    ) -> Result<Option<PinnedValue>> {
+        let rules = self.rules(family)?;
+        let found = self.db.get_pinned_cf_opt(family, key, options)?;
+        found.map_or(Ok(None), |value| rules.shown_pinned(value, rules.now()))
+    }
+
+    /// The values of many keys as of one moment, each like [`get_pinned`](DbWithTtl::get_pinned_cf_opt).
+    pub fn multi_get_pinned_cf_opt<K: AsRef<[u8]>>(
+        &self,
         family: &ColumnFamily,
         keys: &[K],
+        options: &ReadOptions,
+    ) -> Vec<Result<Option<PinnedValue>>> {
+        let rules = match self.rules(family) {
+            Ok(rules) => rules,
+            Err(error) => return keys.iter().map(|_| Err(error.clone())).collect(),
+        };
+        let now = rules.now();
+        let found = self.db.multi_get_pinned_cf_opt(family, keys, options).into_iter();
+        found
+            .map(|value| value?.map_or(Ok(None), |value| rules.shown_pinned(value, now)))
+            .collect()
+    }
+
+    /// The values of many keys as of one moment, each like [`get`](DbWithTtl::get_cf_opt).
+    pub fn multi_get_cf_opt<K: AsRef<[u8]>>(
+        &self,
+        family: &ColumnFamily,
+        keys: &[K],
+        options: &ReadOptions,
     ) -> Vec<Result<Option<Vec<u8>>>> {
         let rules = match self.rules(family) {
             Ok(rules) => rules,
             Err(error) => return keys.iter().map(|_| Err(error.clone())).collect(),
         };
         let now = rules.now();
-        let found = self.db.multi_get(options, family, keys).into_iter();
+        let found = self.db.multi_get_cf_opt(family, keys, options).into_iter();
         found
             .map(|value| value?.map_or(Ok(None), |value| rules.shown(value, now)))
             .collect()
@@ -305,9 +381,9 @@ impl DbWithTtl {
     ///
     /// # Errors
     /// The errors of [`set_ttl`](DbWithTtl::set_ttl).
-    pub fn iter(&self, options: &ReadOptions, family: &ColumnFamily) -> Result<TtlIterator> {
+    pub fn iter_cf_opt(&self, family: &ColumnFamily, options: &ReadOptions) -> Result<TtlIterator> {
         let rules = self.rules(family)?;
-        Ok(TtlIterator::new(self.db.iter_cf(options, family), rules))
+        Ok(TtlIterator::new(self.db.iter_cf_opt(family, options), rules))
     }
 }
 

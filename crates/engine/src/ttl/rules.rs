@@ -7,7 +7,11 @@ use std::time::Duration;
 use base::env::Clock;
 use base::{Error, Result};
 
+use crate::files::pinned_value::PinnedValue;
+
 /// The expiry of a family's rows.
+///
+/// See the example of [`TtlOptions`](super::TtlOptions).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FamilyTtl {
     /// Compatible with RocksDB's `DBWithTTL`: a row written more than this many seconds ago is dropped by the
@@ -143,6 +147,13 @@ impl Rules {
         let len = bare.len();
         value.truncate(len);
         Ok((!self.is_hidden(stamp, now)).then_some(value))
+    }
+
+    /// Returns a pinned value as readers see it, by the rules of [`shown`](Self::shown).
+    pub fn shown_pinned(&self, value: PinnedValue, now: u64) -> Result<Option<PinnedValue>> {
+        let (bare, stamp) = self.split(&value)?;
+        let len = bare.len();
+        Ok((!self.is_hidden(stamp, now)).then(|| value.first(len)))
     }
 }
 

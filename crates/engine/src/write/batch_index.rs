@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use base::internal_key::InternalComparator;
 use base::merge::MergeOperator;
-use base::{Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo, UserComparator};
+use base::{Error, ErrorKind, Kind, MAX_SEQNO, Result, UserComparator};
 use memtable::{Memtable, MemtableOptions};
 
 use super::pipeline::{check_row, deletion_kind};
@@ -28,7 +28,6 @@ use crate::batch::operation::HEADER_LEN;
 use crate::batch::write_batch::WriteBatch;
 use crate::files::blob_cache::BlobRead;
 use crate::files::pinned_value::PinnedValue;
-use crate::options::WriteOptions;
 use crate::read::db_iterator::DbIterator;
 use crate::read::get::Answer;
 use crate::state::batch_view::BatchView;
@@ -42,6 +41,18 @@ use crate::state::value::Columns;
 const DEFAULT_FAMILY_ID: u32 = 0;
 
 /// The state of a key in a batch alone: see [`WriteBatchWithIndex::get_from_batch`].
+///
+/// ```
+/// use esker::{BatchValue, WriteBatchWithIndex};
+///
+/// let mut batch = WriteBatchWithIndex::new();
+/// batch.put(b"a", b"1");
+/// batch.delete(b"b");
+/// assert_eq!(batch.get_from_batch(None, b"a", None)?, BatchValue::Value(b"1".to_vec()));
+/// assert_eq!(batch.get_from_batch(None, b"b", None)?, BatchValue::Deleted);
+/// assert_eq!(batch.get_from_batch(None, b"c", None)?, BatchValue::Absent);
+/// # Ok::<(), esker::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BatchValue {
     /// The batch has no entry for the key.
@@ -88,7 +99,7 @@ struct FamilyIndex {
 /// assert_eq!(iter.key(), b"b");
 /// iter.prev();
 /// assert!(!iter.valid());
-/// db.write(&Default::default(), batch.into_write_batch()).unwrap();
+/// db.write(batch.into_write_batch()).unwrap();
 /// ```
 #[derive(Default)]
 pub struct WriteBatchWithIndex {
@@ -118,9 +129,14 @@ impl WriteBatchWithIndex {
         &self.batch
     }
 
-    /// Writes the operations to `db`, as [`Db::write_in_place`] does, and keeps them.
-    pub fn write_to(&mut self, db: &Db, options: &WriteOptions) -> Result<SeqNo> {
-        db.inner().write_batch(options, &mut self.batch)
+    /// The operations, whose number and order must stay.
+    pub(crate) fn batch_mut(&mut self) -> &mut WriteBatch {
+        &mut self.batch
+    }
+
+    /// Adds a row of the family with id `family`: see [`WriteBatch::add_row`].
+    pub(crate) fn add_row(&mut self, family: u32, kind: Kind, key: &[u8], value: &[u8]) {
+        self.batch.add_row(family, kind, key, value);
     }
 
     /// Returns the operations as a plain batch.
@@ -142,6 +158,17 @@ impl WriteBatchWithIndex {
     pub fn clear(&mut self) {
         self.batch.clear();
         self.families.get_mut().clear();
+    }
+
+    /// Same as [`WriteBatch::update_timestamps`]. The next reads index the batch again.
+    pub fn update_timestamps(
+        &mut self,
+        timestamp: &[u8],
+        size_of: impl FnMut(u32) -> Option<usize>,
+    ) -> Result<()> {
+        self.batch.update_timestamps(timestamp, size_of)?;
+        self.families.get_mut().clear();
+        Ok(())
     }
 
     /// Records the current state for a later rollback. Save points nest.
@@ -215,6 +242,11 @@ impl WriteBatchWithIndex {
     /// Adds a merge operand to `key` of `family`.
     pub fn merge_cf(&mut self, family: &ColumnFamily, key: &[u8], operand: &[u8]) {
         self.batch.merge_cf(family, key, operand);
+    }
+
+    /// Same as [`WriteBatch::merge_at`].
+    pub fn merge_at(&mut self, family: &ColumnFamily, key: &[u8], timestamp: &[u8], operand: &[u8]) {
+        self.batch.merge_at(family, key, timestamp, operand);
     }
 
     /// Deletes the keys of `family` from `begin` (inclusive) to `end` (exclusive).

@@ -20,7 +20,7 @@ use crate::stats::StallTotal;
 impl DbInner {
     /// Makes another database flush its largest memtable, if that is the largest of all. True if it does.
     pub(crate) fn flush_largest_elsewhere(&self) -> bool {
-        let share = self.share.as_ref();
+        let share = self.write.share.as_ref();
         let other = share.and_then(|share| share.manager.largest_other(share));
         other.is_some_and(|other| other.flush_for_manager())
     }
@@ -29,7 +29,7 @@ impl DbInner {
     /// meanwhile.
     pub(super) fn stand_in_line(&self, writer: &mut Settled<'_>) -> MutexGuard<'_, ()> {
         let _timer = perf::time_wait(|cells| &cells.write_delay_time);
-        writer.unlocked(|| self.line.lock())
+        writer.unlocked(|| self.write.line.lock())
     }
 
     /// Runs `wait`, which releases the database mutex while it waits, at the head of the line of stalled
@@ -46,7 +46,7 @@ impl DbInner {
         wait: impl FnOnce(MutexGuard<'_, DbState>),
     ) -> bool {
         if place.is_none() {
-            *place = self.line.try_lock();
+            *place = self.write.line.try_lock();
         }
         if place.is_none() {
             drop(state);

@@ -1,7 +1,7 @@
 //! The last check of a conditional write.
 
 use crate::state::column_family::Family;
-use crate::state::db_state::closing;
+use crate::state::error_state::closing;
 use crate::state::super_version::SuperVersion;
 use crate::state::writer::Writer;
 use crate::write::unchanged_range::UnchangedRange;

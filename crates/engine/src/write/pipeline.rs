@@ -39,6 +39,8 @@ use memtable::Memtable;
 
 use super::controller::check_may_wait;
 use super::guard::Guard;
+use wal::PredecessorWal;
+
 use super::predecessor::Predecessor;
 use crate::batch::operation::set_sequence;
 use crate::batch::operation::{Operation, Operations, SingleKind, SingleOperation};
@@ -126,18 +128,18 @@ impl DbInner {
         if options.low_pri || options.rate_limiter_priority.is_some() {
             self.throttle(options, &commit)?;
         }
-        let (mut writer, has_waited) = self.writer.lock_to_write();
+        let (mut writer, has_waited) = self.write.queue.lock_to_write();
         let is_alone = deletes_range || !self.options.allow_concurrent_memtable_write;
-        if is_alone || self.attention.load(Ordering::Relaxed) {
-            let mut settled = self.writer.settle(writer);
+        if is_alone || self.write.attention.load(Ordering::Relaxed) {
+            let mut settled = self.write.queue.settle(writer);
             // The inserts that were waited for may have failed or filled a memtable.
-            if self.attention.load(Ordering::Relaxed) {
-                self.guarded(MAKE_ROOM, || self.make_room(&mut settled, options))?;
+            if self.write.attention.load(Ordering::Relaxed) {
+                self.guarded(MAKE_ROOM, || self.make_room_for(&mut settled, options, &commit))?;
             }
             writer = settled.into_writer();
         }
         if let Some(guard) = guard {
-            let settled = self.writer.settle(writer);
+            let settled = self.write.queue.settle(writer);
             guard.confirm(&settled)?;
             writer = settled.into_writer();
         }
@@ -187,6 +189,7 @@ impl DbInner {
         let Writer {
             wal,
             logged_next,
+            logged_record,
             scratch,
             unlogged,
             last_seqno,
@@ -227,14 +230,15 @@ impl DbInner {
         sync::point("logged");
         if !options.disable_wal {
             *logged_next = last + 1;
+            *logged_record = first;
         }
-        if self.query_trace.is_on() {
-            self.query_trace.write(rep);
+        if self.traces.query.is_on() {
+            self.traces.query.write(rep);
         }
         let size = WriteSize::of(last + 1 - first, bytes);
         action.set(Some(INSERT));
         if let Some(has_waited) = may_leave
-            && self.writer.should_leave(size, has_waited)
+            && self.write.queue.should_leave(size, has_waited)
         {
             *last_seqno = last;
             return Ok(Stage::Logged(size));
@@ -261,6 +265,7 @@ impl DbInner {
         self.append_to_wal(wal, options, record)?;
         writer.delayed_bytes += record.len() as u64;
         writer.logged_next = last + 1;
+        writer.logged_record = Operations::new(record)?.sequence();
         Ok(())
     }
 
@@ -278,10 +283,10 @@ impl DbInner {
         if !wal.is_unflushed() {
             self.wal_tail.records.fetch_add(1, Ordering::Release);
         }
-        if self.older_wal_bytes.load(Ordering::Relaxed) + wal.len()
-            > self.max_total_wal_size.load(Ordering::Relaxed)
+        if self.wal_tail.older_bytes.load(Ordering::Relaxed) + wal.len()
+            > self.wal_tail.max_bytes.load(Ordering::Relaxed)
         {
-            self.attention.store(true, Ordering::Relaxed);
+            self.write.attention.store(true, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -350,7 +355,7 @@ impl DbInner {
         size: WriteSize,
     ) -> Result<()> {
         let (first, last) = rows.into_inner();
-        let inserts = &self.writer.inserts;
+        let inserts = &self.write.queue.inserts;
         let ticket = inserts.begin(last, size == WriteSize::Large);
         drop(writer);
         let inserted = catch_or_fail(|| self.insert(commit, single, first));
@@ -463,9 +468,9 @@ impl DbInner {
     #[inline]
     fn note_memory(&self, family: &Family, mem: &Memtable) {
         if mem.memory_usage() as u64 >= family.write_buffer_size.load(Ordering::Relaxed)
-            || self.share.is_some() && self.note_share()
+            || self.write.share.is_some() && self.note_share()
         {
-            self.attention.store(true, Ordering::Relaxed);
+            self.write.attention.store(true, Ordering::Relaxed);
         }
     }
 
@@ -517,7 +522,7 @@ impl DbInner {
             }
             let mut early = self.families_holding_oldest_wal(writer, &mut state);
             let mut flush_reason = FlushReason::WalFull;
-            let manager = self.share.as_ref().map(|share| &share.manager);
+            let manager = self.write.share.as_ref().map(|share| &share.manager);
             if early.is_empty() && manager.is_some_and(|manager| manager.should_flush()) {
                 drop(state);
                 if self.flush_largest_elsewhere() {
@@ -560,8 +565,26 @@ impl DbInner {
                 continue;
             }
             writer.delayed_bytes = 0;
-            self.attention.store(false, Ordering::Relaxed);
+            self.write
+                .attention
+                .store(state.range_latch.is_some(), Ordering::Relaxed);
             return Ok(());
+        }
+    }
+
+    /// Makes room for `commit`, and waits until no ingestion is in progress in the range of its keys.
+    #[cold]
+    pub(crate) fn make_room_for(
+        &self,
+        writer: &mut Settled<'_>,
+        options: &WriteOptions,
+        commit: &Commit<'_>,
+    ) -> Result<()> {
+        loop {
+            self.make_room(writer, options)?;
+            if !self.wait_for_ingestion(writer, options, commit)? {
+                return Ok(());
+            }
         }
     }
 
@@ -611,8 +634,8 @@ impl DbInner {
     /// immutable memtables keep it, their flush begins, however few they are.
     fn families_holding_oldest_wal(&self, writer: &Writer, state: &mut MutexGuard<'_, DbState>) -> Vec<u32> {
         let current = writer.wal.as_ref().map_or(0, wal::Writer::len);
-        if self.older_wal_bytes.load(Ordering::Relaxed) + current
-            <= self.max_total_wal_size.load(Ordering::Relaxed)
+        if self.wal_tail.older_bytes.load(Ordering::Relaxed) + current
+            <= self.wal_tail.max_bytes.load(Ordering::Relaxed)
         {
             return Vec::new();
         }
@@ -718,8 +741,13 @@ impl DbInner {
         if let Some(old) = recycled {
             log_line!(self.log, Info, "reusing log {old} from recycle list");
         }
+        let before = writer.wal.as_ref().map(|wal| PredecessorWal {
+            log_number: predecessor.number,
+            size: wal.len(),
+            last_seqno: writer.logged_record,
+        });
         let wal = self
-            .create_wal(number, recycled, predecessor, writer.last_seqno + 1)
+            .create_wal(number, recycled, (predecessor, before), writer.last_seqno + 1)
             .inspect_err(|_| self.remove_unbegun_wal(number, recycled))?;
         writer.next_wal = None;
         let old = writer.begin(wal);
@@ -727,7 +755,7 @@ impl DbInner {
             self.wal_tail.begin(number, wal);
         }
         let size = old.as_ref().map_or(0, wal::Writer::len);
-        self.older_wal_bytes.fetch_add(size, Ordering::Relaxed);
+        self.wal_tail.older_bytes.fetch_add(size, Ordering::Relaxed);
         let mut state = self.state.lock();
         if let Some(last) = state.wals.back_mut() {
             last.size = size;

@@ -18,7 +18,7 @@ impl Member for DbInner {
     }
 
     fn flush_for_manager(&self) -> bool {
-        let Some(mut writer) = self.writer.try_lock() else {
+        let Some(mut writer) = self.write.queue.try_lock() else {
             return false;
         };
         let families = {

@@ -82,7 +82,7 @@ impl DbInner {
         }
         let _timer = perf::time_wait(|cells| &cells.write_delay_time);
         let start = self.options.clock.now();
-        let permitted = self.wait_for_permission(&self.low_pri_limiter, bytes);
+        let permitted = self.wait_for_permission(&self.write.low_pri_limiter, bytes);
         let waited = self.options.clock.now().saturating_sub(start);
         // Bytes that are available at once do not count as a stall.
         if waited >= LEAST_WAIT {
@@ -102,9 +102,9 @@ impl DbInner {
         let mut left = bytes;
         while left > 0 {
             let part = left.min(limiter.single_burst_bytes()).max(1);
-            let goes_on = || !self.cancelled.load(std::sync::atomic::Ordering::Relaxed);
+            let goes_on = || !self.jobs.cancelled.load(std::sync::atomic::Ordering::Relaxed);
             if !limiter.request_while(part, IoPriority::User, OpType::Write, goes_on) {
-                return Err(crate::state::db_state::closing());
+                return Err(crate::state::error_state::closing());
             }
             left -= part;
         }

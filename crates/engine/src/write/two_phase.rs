@@ -41,6 +41,26 @@ use crate::state::write_queue::WriteSize;
 use crate::state::writer::Writer;
 
 /// A transaction that was prepared in an earlier session: see [`Db::recovered_transactions`].
+///
+/// ```
+/// use esker::{Db, Options, WriteBatch, WriteOptions};
+///
+/// # let dir = tempfile::tempdir()?;
+/// let options = Options { create_if_missing: true, allow_2pc: true, ..Default::default() };
+/// let db = Db::open(&options, dir.path())?;
+/// let mut batch = WriteBatch::new();
+/// batch.put(b"a", b"1");
+/// db.prepare(&WriteOptions::default(), b"transfer", &batch)?;
+/// db.close()?;
+///
+/// let db = Db::open(&options, dir.path())?;
+/// for transaction in db.recovered_transactions() {
+///     let (name, rows) = (&transaction.name, &transaction.batch);
+///     db.commit_prepared(&WriteOptions::default(), name, &WriteBatch::new(), rows)?;
+/// }
+/// assert!(db.get(b"a")?.is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct RecoveredTransaction {
     /// The name of the transaction.
@@ -142,6 +162,9 @@ impl DbInner {
     /// Makes the same checks as for a write of the batch. A batch with a range deletion is inserted under the
     /// write queue's lock.
     fn check_section(&self, options: &WriteOptions, batch: &WriteBatch) -> Result<()> {
+        if options.before_images {
+            return Err(Error::not_supported("before_images of two-phase writes"));
+        }
         self.check_batch(options, batch).map(drop)
     }
 
@@ -174,10 +197,11 @@ impl DbInner {
         mut rows: WriteBatch,
     ) -> Result<SeqNo> {
         let deletes_range = self.check_batch(options, &rows)?;
-        let (writer, has_waited) = self.writer.lock_to_write();
-        let mut settled = self.writer.settle(writer);
-        if self.attention.load(Ordering::Relaxed) {
-            self.guarded(MAKE_ROOM, || self.make_room(&mut settled, options))?;
+        let (writer, has_waited) = self.write.queue.lock_to_write();
+        let mut settled = self.write.queue.settle(writer);
+        if self.write.attention.load(Ordering::Relaxed) {
+            let commit = Commit::Batch(&mut rows);
+            self.guarded(MAKE_ROOM, || self.make_room_for(&mut settled, options, &commit))?;
         }
         self.state.lock().check_mark(name, mark)?;
         let mut writer = settled.into_writer();
@@ -190,14 +214,14 @@ impl DbInner {
         if let Err(error) = logged.and_then(|logged| logged) {
             return Err(self.give_up(&mut writer, action.get(), first..=last, error));
         }
-        if self.query_trace.is_on() && !rows.is_empty() {
-            self.query_trace.write(rows.data());
+        if self.traces.query.is_on() && !rows.is_empty() {
+            self.traces.query.write(rows.data());
         }
         let records = self.wal_tail.records.load(Ordering::Relaxed);
         let commit = Commit::Batch(&mut rows);
         let size = WriteSize::of(last + 1 - first, record.len() as u64);
         let is_alone = deletes_range || !self.options.allow_concurrent_memtable_write;
-        if !is_alone && last >= first && self.writer.should_leave(size, has_waited) {
+        if !is_alone && last >= first && self.write.queue.should_leave(size, has_waited) {
             writer.last_seqno = last;
             self.insert_beside_others(writer, &commit, None, first..=last, size)?;
         } else {

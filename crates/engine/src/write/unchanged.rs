@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! before the queue:   memtables and tables as they are now | nothing newer than asked
-//! with the queue:     nothing numbered since: done | tables as they were: memtables again, from that of before on | else: all over again
+//! with the queue:     nothing numbered since: done | tables as they were: memtables again, from that of
+//! before on | else: all over again
 //! ```
 //!
 //! No file is read under the write queue's lock. Only memtables that took rows since the first check are
@@ -27,7 +28,7 @@ use crate::batch::write_batch::WriteBatch;
 use crate::options::WriteOptions;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
-use crate::state::db_state::closing;
+use crate::state::error_state::closing;
 use crate::state::handle::Db;
 use crate::state::super_version::SuperVersion;
 use crate::write::guard::Guard;
@@ -37,6 +38,21 @@ use crate::write::guard::newest_in;
 use crate::write::unchanged_range::check_no_timestamps;
 
 /// A key that must be unchanged: see [`Db::write_if_unchanged`].
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::{UnchangedKey, WriteBatch, WriteOptions};
+///
+/// let read_at = db.latest_sequence_number();
+/// db.put(b"a", b"by another writer")?;
+/// let mut batch = WriteBatch::new();
+/// batch.put(b"a", b"2");
+/// let unchanged = [UnchangedKey { family: 0, key: b"a", since: read_at }];
+/// assert!(db.write_if_unchanged(&WriteOptions::default(), &mut batch, &unchanged, &[]).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct UnchangedKey<'a> {
     /// The id of its column family.
@@ -83,20 +99,8 @@ impl Db {
         self.inner().check_owns(&family.0)
     }
 
-    /// Same as [`write_sequenced`](Db::write_sequenced), if none of `keys`, and no key of `ranges`, was
-    /// written since: by rows, range deletions or ingestions, up to the moment at which this write takes its
-    /// place in the order of writes. Costs a search of memtables and tables for each key before the write
-    /// queue, and, if other threads have written meanwhile, another search of memtables under its lock. As
-    /// for [`newest_sequence_number`](Db::newest_sequence_number), the caller must hold a snapshot as old as
-    /// the oldest `since`. The batch is unchanged afterwards, whether or not it was written.
-    ///
-    /// A range costs a step over each of its rows in memtables, and in tables that have newer rows; those in
-    /// memtables once more under the queue's lock, if other threads have written meanwhile.
-    ///
-    /// # Errors
-    /// `Busy` with an empty message if a key was written; nothing is then written. The errors of
-    /// [`newest_sequence_number`](Db::newest_sequence_number) and [`write`](Db::write).
-    pub fn write_if_unchanged(
+    /// Same as [`write_if_unchanged`](Db::write_if_unchanged), without before images.
+    pub(crate) fn write_unless_changed(
         &self,
         options: &WriteOptions,
         batch: &mut WriteBatch,
@@ -123,7 +127,8 @@ impl Db {
 impl DbInner {
     /// The first check of `keys` and `ranges`. `Busy` if one has changed.
     fn look_at<'a>(&self, keys: &[UnchangedKey<'a>], ranges: &[UnchangedRange<'a>]) -> Result<Guard<'a>> {
-        // This is loaded first: every row up to it is in the super versions that are loaded afterwards.
+        // The sequence number is loaded first: super versions that are loaded afterwards have every row up
+        // to it.
         let seen = self.published.load(Ordering::Acquire);
         let mut by_family: HashMap<u32, Looked<'a>> = HashMap::new();
         for key in keys {

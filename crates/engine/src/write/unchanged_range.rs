@@ -13,12 +13,28 @@ use sst::BlockReadOptions;
 
 use crate::read::merging_cursor::before_key;
 use crate::state::column_family::{ColumnFamily, Family};
-use crate::state::db_state::closing;
+use crate::state::error_state::closing;
 use crate::state::handle::Db;
 use crate::state::removals::is_within;
 use crate::state::super_version::SuperVersion;
 
 /// A range of keys all of which must be unchanged, absent keys included: see [`Db::write_if_unchanged`].
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::{UnchangedRange, WriteBatch, WriteOptions};
+/// use std::ops::Bound;
+///
+/// let read_at = db.latest_sequence_number();
+/// let mut batch = WriteBatch::new();
+/// batch.put(b"a", b"1");
+/// let unchanged =
+///     [UnchangedRange { family: 0, begin: Some(b"a"), end: Bound::Excluded(b"b"), since: read_at }];
+/// db.write_if_unchanged(&WriteOptions::default(), &mut batch, &[], &unchanged)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct UnchangedRange<'a> {
     /// The id of its column family.

@@ -33,7 +33,7 @@ impl Db {
         self.inner().check_open()?;
         let inner = self.inner();
         if inner.options.manual_wal_flush {
-            let mut writer = inner.writer.lock();
+            let mut writer = inner.write.queue.lock();
             inner.flush_wal_of(&mut writer)?;
         }
         match sync {
@@ -56,12 +56,12 @@ impl Db {
         self.inner().check_open()?;
         let inner = self.inner();
         // Under the write queue's lock no write is half done.
-        let mut writer = inner.writer.lock();
-        inner.state.lock().check_writable()?;
+        let mut writer = inner.write.queue.lock();
+        inner.wait_until_unlatched(&mut writer)?;
         inner.flush_wal_of(&mut writer)?;
         let mut state = inner.state.lock();
         state.wal_locks += 1;
-        inner.attention.store(true, Ordering::Relaxed);
+        inner.write.attention.store(true, Ordering::Relaxed);
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use base::{Result, SeqNo, filename};
+use wal::PredecessorWal;
 
 use super::predecessor::Predecessor;
 use crate::state::db_inner::DbInner;
@@ -10,12 +11,13 @@ use crate::state::db_state::{DbState, FamilyState};
 
 impl DbInner {
     /// Creates a WAL for appending, or recycles the WAL `recycled`, which is no longer needed. Its first row
-    /// will have sequence number `sequence`.
+    /// will have sequence number `sequence`. `predecessor`: the WAL before it in our form, and in RocksDB's,
+    /// if it is known and the option asks for that.
     pub(crate) fn create_wal(
         &self,
         number: u64,
         recycled: Option<u64>,
-        predecessor: Predecessor,
+        (predecessor, before): (Predecessor, Option<PredecessorWal>),
         sequence: SeqNo,
     ) -> Result<wal::Writer> {
         let path = filename::wal(&self.wal_dir, number);
@@ -37,6 +39,9 @@ impl DbInner {
             manual_flush: self.options.manual_wal_flush,
         };
         let mut wal = wal::Writer::new(file, options)?;
+        if let Some(before) = before.filter(|_| self.options.track_and_verify_wals) {
+            wal.add_predecessor(&before)?;
+        }
         let sizes = |family: &FamilyState| {
             let size = family.family.cmp.user().timestamp_size();
             (size > 0).then_some((family.family.id, size as u16))
@@ -51,11 +56,16 @@ impl DbInner {
     /// recovery would consider a WAL lost that is missing although the MANIFEST needs it. Syncs no longer
     /// include these WALs.
     pub(crate) fn drop_unneeded_wals(&self, state: &mut DbState) {
-        let needed = state.oldest_needed_wal().min(state.oldest_recorded_wal());
+        let named = state.recorded.wals.first_key_value();
+        let named = named.map_or(u64::MAX, |(&number, _)| number);
+        let needed = state
+            .oldest_needed_wal()
+            .min(state.oldest_recorded_wal())
+            .min(named);
         self.obsolete.close_files(self.wal_tail.forget_older(needed));
         while state.wals.len() > 1 && state.wals.front().is_some_and(|wal| wal.number < needed) {
             if let Some(wal) = state.wals.pop_front() {
-                self.older_wal_bytes.fetch_sub(wal.size, Ordering::Relaxed);
+                self.wal_tail.older_bytes.fetch_sub(wal.size, Ordering::Relaxed);
                 if self.may_recycle(state, wal.number) {
                     state.recyclable_wals.push_back(wal.number);
                 } else {

@@ -24,7 +24,7 @@ impl Db {
         self.inner().check_owns(&family.0)?;
         let mut batch = WriteBatch::new();
         batch.put_entity_cf(family, key, columns)?;
-        self.inner().write_batch(options, &mut batch).map(drop)
+        self.write_or_record(options, &mut batch).map(drop)
     }
 
     /// Sets `key` to an entity in each family of `groups`, in one atomic write.
@@ -42,6 +42,6 @@ impl Db {
         }
         let mut batch = WriteBatch::new();
         batch.put_attribute_groups(key, groups)?;
-        self.inner().write_batch(options, &mut batch).map(drop)
+        self.write_or_record(options, &mut batch).map(drop)
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use esker::{
     BlockBasedOptions, BlockCacheTraceOptions, BlockCacheTraceReader, BlockCacheTraceRecord, ColumnFamily,
-    ColumnFamilyOptions, CompactRangeOptions, Db, ErrorKind, FileTraceWriter, FilterPolicy, FlushOptions,
-    ManualClock, Options, ReadOptions, Result, TableReaderCaller, TraceKind, TracedBlock,
+    ColumnFamilyOptions, Db, ErrorKind, FileTraceWriter, FilterPolicy, ManualClock, Options, ReadOptions,
+    Result, TableReaderCaller, TraceKind, TracedBlock,
 };
 use vfs::{FileSystem, MemFs};
 
@@ -45,9 +45,9 @@ impl World {
 
     fn fill(&self, from: usize) {
         for row in from..from + 100 {
-            self.db.put(&key(row), &[b'v'; 50]).unwrap();
+            self.db.put(key(row), [b'v'; 50]).unwrap();
         }
-        self.db.flush(&FlushOptions::default()).unwrap();
+        self.db.flush().unwrap();
     }
 
     fn default(&self) -> ColumnFamily {
@@ -134,7 +134,7 @@ fn rocksdbs_bytes_are_read() {
 fn a_trace_has_the_bytes_of_rocksdb() {
     let world = World::new();
     world.fill(0);
-    let data = &world.traced(|db| drop(db.get(&key(7)).unwrap()))[2];
+    let data = &world.traced(|db| drop(db.get(key(7)).unwrap()))[2];
     let bytes = world.fs.read_file(Path::new("trace")).unwrap();
     let header = "0000000000000000 01 19000000 10 66656564636166656465616462656566 0b000000 08000000";
     assert!(bytes.starts_with(&bytes_of(header)));
@@ -175,15 +175,15 @@ fn a_get_has_one_id_and_its_key() {
     world.fill(0);
     let snapshot = world.db.snapshot();
     let records = world.traced(|db| {
-        drop(db.get(&key(7)).unwrap());
-        drop(db.get(&key(7)).unwrap());
+        drop(db.get(key(7)).unwrap());
+        drop(db.get(key(7)).unwrap());
         let options = ReadOptions {
             snapshot: Some(snapshot.clone()),
             fill_cache: false,
             ..ReadOptions::default()
         };
         drop(
-            db.get_opt(&options, &db.default_column_family(), &key(90))
+            db.get_cf_opt(&db.default_column_family(), key(90), &options)
                 .unwrap(),
         );
         drop(db.get(b"key0007+").unwrap());
@@ -224,7 +224,7 @@ fn a_multi_get_has_one_id_and_each_key() {
     world.fill(0);
     let keys: Vec<Vec<u8>> = [4, 5, 90, 500].map(key).to_vec();
     let default = world.default();
-    let records = world.traced(|db| drop(db.multi_get(&ReadOptions::default(), &default, &keys)));
+    let records = world.traced(|db| drop(db.multi_get_cf(&default, &keys)));
     assert!(
         records
             .iter()
@@ -261,11 +261,10 @@ fn iterators_and_compactions_are_callers_and_levels_are_those_of_now() {
     world.fill(50);
     let default = world.default();
     let records = world.traced(|db| {
-        let mut iter = db.iter(&ReadOptions::default());
+        let mut iter = db.iter();
         iter.seek(&key(3));
-        db.compact_range(&default, &CompactRangeOptions::default(), None, None)
-            .unwrap();
-        drop(db.get(&key(3)).unwrap());
+        db.compact_range_cf(&default, None, None).unwrap();
+        drop(db.get(key(3)).unwrap());
     });
     let of = |caller| {
         let of = records.iter().filter(|record| record.caller == caller).cloned();
@@ -298,7 +297,7 @@ fn sampling_takes_all_lookups_of_a_block_or_none_and_a_size_ends_it() {
     world.fill(0);
     let read = |db: &Db| {
         for row in (0..100).chain(0..100) {
-            drop(db.get(&key(row)).unwrap());
+            drop(db.get(key(row)).unwrap());
         }
     };
     let whole = world.traced(read);
@@ -339,8 +338,8 @@ fn one_trace_at_a_time_of_one_database_and_closing_ends_it() {
     let options = BlockCacheTraceOptions::default();
     let busy = world.db.start_block_cache_trace(&options, Box::new(second));
     assert_eq!(busy.unwrap_err().kind(), ErrorKind::Busy);
-    drop(other.db.get(&key(1)).unwrap());
-    drop(world.db.get(&key(2)).unwrap());
+    drop(other.db.get(key(1)).unwrap());
+    drop(world.db.get(key(2)).unwrap());
     world.db.close().unwrap();
     let records = records(&*world.fs, Path::new("trace")).unwrap();
     assert_eq!(records.len(), 3);

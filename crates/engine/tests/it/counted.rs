@@ -1,6 +1,6 @@
 //! Counters that are always on.
 
-use esker::{ColumnFamilyOptions, Db, FlushOptions, Options, Ticker, WriteBatch, WriteOptions};
+use esker::{ColumnFamilyOptions, Db, Options, Ticker, WriteBatch, WriteOptions};
 
 #[test]
 fn written_bytes_and_levels() {
@@ -19,7 +19,7 @@ fn written_bytes_and_levels() {
 
     let family = db.default_column_family();
     let write = WriteOptions::default();
-    db.put_opt(&write, &family, b"key", &[1; 100]).unwrap();
+    db.put_cf_opt(&family, b"key", [1; 100], &write).unwrap();
     let one = count(Ticker::BytesWritten);
     // A batch has a header of 12 bytes, the kind of the operation, and two lengths.
     assert_eq!(one, 12 + 1 + 1 + 3 + 1 + 100);
@@ -33,7 +33,7 @@ fn written_bytes_and_levels() {
     batch.put_cf(&family, b"one", &[2; 50]);
     batch.delete_cf(&family, b"two");
     let size = batch.data_size() as u64;
-    db.write(&write, batch).unwrap();
+    db.write_opt(batch, &write).unwrap();
     assert_eq!(count(Ticker::BytesWritten), one + size);
     assert_eq!(count(Ticker::WalBytes), one + size + 2 * 7);
 
@@ -41,7 +41,7 @@ fn written_bytes_and_levels() {
         disable_wal: true,
         ..WriteOptions::default()
     };
-    db.put_opt(&unlogged, &family, b"key", &[1; 100]).unwrap();
+    db.put_cf_opt(&family, b"key", [1; 100], &unlogged).unwrap();
     assert_eq!(count(Ticker::BytesWritten), 2 * one + size);
     assert_eq!(count(Ticker::WalBytes), one + size + 2 * 7, "nothing was logged");
 
@@ -50,8 +50,7 @@ fn written_bytes_and_levels() {
             .iter()
             .all(|level| level.files == 0 && level.size == 0)
     );
-    db.flush_cf(&FlushOptions::default(), std::slice::from_ref(&family))
-        .unwrap();
+    db.flush_cf(std::slice::from_ref(&family)).unwrap();
     let levels = db.levels(&family);
     let files = db.live_files();
     assert_eq!(

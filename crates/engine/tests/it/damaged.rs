@@ -21,7 +21,7 @@ fn a_directory_that_is_no_database_is_left_as_it_is() {
     let dir = tempfile::tempdir().unwrap();
     for open in [Db::open, Db::open_read_only] {
         let error = open(&Options::default(), dir.path()).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert_eq!(error.kind(), ErrorKind::NoDatabase);
         assert_eq!(error.file(), Some(&*dir.path().join("CURRENT")));
         assert!(names(dir.path()).is_empty());
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker::{CompactRangeOptions, Db, FlushOptions, Options};
+use esker::{Db, Options};
 use vfs::{LogFs, PosixFs};
 
 /// Fills, flushes and compacts a database on disk; returns the lines of the log about the creation and
@@ -23,17 +23,13 @@ fn tables(use_direct_reads: bool, use_direct_io_for_flush_and_compaction: bool) 
     let (family, key) = (db.default_column_family(), |number: u32| number.to_be_bytes());
     for round in 0..2u8 {
         for number in 0..2_000 {
-            db.put(&key(number), &[round; 100]).expect("puts");
+            db.put(key(number), [round; 100]).expect("puts");
         }
-        db.flush(&FlushOptions::default()).expect("flushes");
+        db.flush().expect("flushes");
     }
-    db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-        .expect("compacts");
+    db.compact_range_cf(&family, None, None).expect("compacts");
     for number in 0..2_000 {
-        assert_eq!(
-            db.get(&key(number)).expect("gets").as_deref(),
-            Some(&[1; 100][..])
-        );
+        assert_eq!(db.get(key(number)).expect("gets").as_deref(), Some(&[1; 100][..]));
     }
     db.close().expect("closes");
     let lines = log.take();

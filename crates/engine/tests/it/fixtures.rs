@@ -56,7 +56,7 @@ pub fn hex(bytes: &[u8]) -> String {
 pub fn rows(db: &Db, options: &ReadOptions, backwards: bool) -> String {
     let mut out = Vec::new();
     for family in db.column_families() {
-        let mut iter = db.iter_cf(options, &family);
+        let mut iter = db.iter_cf_opt(&family, options);
         if backwards {
             iter.seek_to_last();
         } else {
@@ -147,10 +147,10 @@ fn every_row_is_found_by_get() {
         let db = Db::open_read_only(&Options::default(), dir.path()).unwrap();
         let options = read_options(&name);
         for family in db.column_families() {
-            let mut iter = db.iter_cf(&options, &family);
+            let mut iter = db.iter_cf_opt(&family, &options);
             iter.seek_to_first();
             while iter.valid() {
-                let got = db.get_opt(&options, &family, iter.key()).unwrap();
+                let got = db.get_cf_opt(&family, iter.key(), &options).unwrap();
                 assert_eq!(got.as_deref(), Some(iter.value()), "{name} {}", hex(iter.key()));
                 iter.next();
             }
@@ -172,7 +172,7 @@ fn every_row_comes_back_after_recovery_and_compaction() {
                     bottommost_level_compaction: esker::BottommostLevelCompaction::Force,
                     ..Default::default()
                 };
-                db.compact_range(&family, &compact, None, None).unwrap();
+                db.compact_range_cf_opt(&family, None, None, &compact).unwrap();
             }
             assert_same(
                 &format!("{name} compacted"),

@@ -56,10 +56,10 @@ fn what_may_be_incomplete_is_not_read() {
     let db = Db::open(&options, DIR).unwrap();
     for timestamp in [5u64, 10, 15] {
         let key = [&b"key"[..], &timestamp.to_le_bytes()].concat();
-        db.put(&key, &timestamp.to_le_bytes()).unwrap();
+        db.put(&key, timestamp.to_le_bytes()).unwrap();
     }
     let family = db.default_column_family();
-    assert!(db.get_opt(&at(5), &family, b"key").unwrap().is_some());
+    assert!(db.get_cf_opt(&family, b"key", &at(5)).unwrap().is_some());
     db.close().unwrap();
     drop(db);
     collapse_history(&fs, 10);
@@ -81,22 +81,22 @@ fn what_may_be_incomplete_is_not_read() {
         };
         let reads = |timestamp: u64| {
             let read = at(timestamp);
-            let mut iter = db.iter(&read);
+            let mut iter = db.iter_opt(&read);
             iter.seek(b"key");
             let snapshot = ReadOptions {
                 snapshot: Some(db.snapshot()),
                 ..at(timestamp)
             };
             [
-                db.get_opt(&read, &family, b"key").map(drop),
-                db.get_opt(&snapshot, &family, b"key").map(drop),
-                db.multi_get(&read, &family, &[b"key"]).remove(0).map(drop),
+                db.get_cf_opt(&family, b"key", &read).map(drop),
+                db.get_cf_opt(&family, b"key", &snapshot).map(drop),
+                db.multi_get_cf_opt(&family, &[b"key"], &read).remove(0).map(drop),
                 iter.status(),
             ]
         };
         reads(9).into_iter().for_each(refused);
         reads(10).into_iter().for_each(|read| read.unwrap());
-        let found = db.get_opt(&at(12), &family, b"key").unwrap();
+        let found = db.get_cf_opt(&family, b"key", &at(12)).unwrap();
         assert_eq!(found.as_deref(), Some(&10u64.to_le_bytes()[..]));
     }
 }

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use esker::{
     Db, Error, ErrorKind, Event, EventListener, FileOperation, FileOperationType, FileTraceWriter,
-    FlushOptions, IoTraceReader, IoTraceRecord, ManualClock, Options, Result, TraceKind, TraceOptions,
-    TraceWriter,
+    IoTraceReader, IoTraceRecord, ManualClock, Options, Result, TraceKind, TraceOptions, TraceWriter,
 };
 use vfs::{FileSystem, MemFs};
 
@@ -134,10 +133,10 @@ fn on<'a>(records: &'a [IoTraceRecord], end: &str) -> Vec<&'a str> {
 fn files_opened_before_and_after_the_start_are_traced() {
     let world = World::new();
     world.db.put(b"a", b"1").unwrap();
-    world.db.flush(&FlushOptions::default()).unwrap();
+    world.db.flush().unwrap();
     world.start(&TraceOptions::default());
     world.db.put(b"b", b"2").unwrap();
-    world.db.flush(&FlushOptions::default()).unwrap();
+    world.db.flush().unwrap();
     assert_eq!(world.db.get(b"a").unwrap().as_deref(), Some(&b"1"[..]));
     world.db.end_io_trace().unwrap();
     let records = world.records();
@@ -184,7 +183,7 @@ fn a_trace_on_the_databases_own_file_system_does_not_trace_itself() {
         .start_io_trace(&TraceOptions::default(), Box::new(writer))
         .unwrap();
     for turn in 0..1000 {
-        world.db.put(format!("{turn}").as_bytes(), &[0; 100]).unwrap();
+        world.db.put(format!("{turn}").as_bytes(), [0; 100]).unwrap();
     }
     world.db.end_io_trace().unwrap();
     let records = world.records();

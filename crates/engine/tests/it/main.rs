@@ -1,9 +1,11 @@
 //! Tests of the engine through its public interface.
 
 mod block_cache_trace;
+mod codecs;
 mod counted;
 mod damaged;
 mod direct_io;
+mod errors;
 mod fixtures;
 mod full_history;
 mod identity;
@@ -11,7 +13,6 @@ mod io_trace;
 mod long_values;
 mod numbers;
 mod query_trace;
-mod quick_start;
 mod recovery;
 mod repair;
 mod row_limit;
@@ -19,5 +20,7 @@ mod rows;
 mod statistics;
 mod table_paths;
 mod trace_files;
+mod track_wals;
 mod unique_ids;
 mod wal_iterator;
+mod wals_in_manifest;

@@ -4,10 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::filename;
-use esker::{
-    ColumnFamilyOptions, Db, ErrorKind, FlushOptions, Options, ReadOptions, UserComparator, WriteBatch,
-    WriteOptions,
-};
+use esker::{ColumnFamilyOptions, Db, ErrorKind, Options, UserComparator, WriteBatch};
 use manifest::{ManifestState, Replay, VersionEdit, builtin_comparator, snapshot_edits};
 use vfs::{CreateOptions, FileSystem, MemFs, OpenOptions};
 
@@ -78,7 +75,7 @@ fn numbers_of_orphans_are_not_used_again() {
         };
         let db = Db::open(&options, DIR).unwrap();
         db.put(b"old", b"row").unwrap();
-        db.flush(&FlushOptions::default()).unwrap();
+        db.flush().unwrap();
         db.close().unwrap();
         drop(db);
         let next = recorded(&fs).next_file_number;
@@ -88,8 +85,8 @@ fn numbers_of_orphans_are_not_used_again() {
         }
         let db = Db::open(&options, DIR).unwrap();
         for i in 0..3u8 {
-            db.put(&[i], b"row").unwrap();
-            db.flush(&FlushOptions::default()).unwrap();
+            db.put([i], b"row").unwrap();
+            db.flush().unwrap();
         }
         let again: Vec<u64> = db
             .live_files()
@@ -126,8 +123,8 @@ fn a_new_manifest_knows_up_to_when_history_has_ended() {
         let mut batch = WriteBatch::new();
         let stamp = (10 + round).to_le_bytes();
         batch.put_at(&db.default_column_family(), b"key", &stamp, b"value");
-        db.write(&WriteOptions::default(), batch).unwrap();
-        db.flush(&FlushOptions::default()).unwrap();
+        db.write(batch).unwrap();
+        db.flush().unwrap();
         db.close().unwrap();
         assert_ne!(current(&fs), before, "another MANIFEST");
         assert_eq!(*recorded(&fs).families[&0].full_history_ts_low, low);
@@ -144,13 +141,12 @@ fn a_new_manifest_knows_the_numbers_of_dropped_families() {
     db.create_column_family("one", &family).unwrap();
     let two = db.create_column_family("two", &family).unwrap();
     let dropped = two.id();
-    db.put_opt(&WriteOptions::default(), &two, b"key", b"of a dropped family")
-        .unwrap();
+    db.put_cf(&two, b"key", b"of a dropped family").unwrap();
     db.drop_column_family(&two).unwrap();
     drop(two);
     let before = current(&fs);
     db.put(b"key", b"value").unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     // A flush returns when its table is installed; only the close waits for the MANIFEST that the job
     // begins after it.
     db.close().unwrap();
@@ -160,7 +156,7 @@ fn a_new_manifest_knows_the_numbers_of_dropped_families() {
     let db = Db::open(&options, DIR).unwrap();
     let three = db.create_column_family("three", &family).unwrap();
     assert_eq!(three.id(), dropped + 1);
-    assert_eq!(db.get_opt(&ReadOptions::default(), &three, b"key").unwrap(), None);
+    assert_eq!(db.get_cf(&three, b"key").unwrap(), None);
 }
 
 /// A database written by RocksDB with `db_paths` is not damaged, and none of its files is deleted.
@@ -170,7 +166,7 @@ fn a_database_with_files_in_other_directories_is_not_supported() {
     let options = options(&fs);
     let db = Db::open(&options, DIR).unwrap();
     db.put(b"key", b"value").unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     db.close().unwrap();
     drop(db);
     let state = recorded(&fs);

@@ -119,17 +119,17 @@ fn ask(world: &World) {
         iterate_upper_bound: Some(b"z".to_vec()),
         ..ReadOptions::default()
     };
-    db.iter(&upper).seek(b"k");
+    db.iter_opt(&upper).seek(b"k");
     world.tick();
     let lower = ReadOptions {
         iterate_lower_bound: Some(b"a".to_vec()),
         ..ReadOptions::default()
     };
-    let mut iter = db.iter(&lower);
+    let mut iter = db.iter_opt(&lower);
     iter.seek_for_prev(b"k");
     iter.next();
     world.tick();
-    db.multi_get(&ReadOptions::default(), &default, &[b"k", b"x"]);
+    db.multi_get_cf(&default, &[b"k", b"x"]);
     world.tick();
     db.end_trace().unwrap();
     db.get(b"k").unwrap();
@@ -200,7 +200,7 @@ fn a_trace_of_the_first_version_is_read() {
 }
 
 fn dump(db: &Db, family: &ColumnFamily) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let mut iter = db.iter_cf(&ReadOptions::default(), family);
+    let mut iter = db.iter_cf(family);
     let mut rows = Vec::new();
     iter.seek_to_first();
     while iter.valid() {
@@ -225,17 +225,17 @@ fn a_trace_replayed_gives_the_same_database() {
         let value = format!("v{turn}");
         let (key, end, value) = (key.as_bytes(), end.as_bytes(), value.as_bytes());
         match rng.u8(..6) {
-            0 => from.db.merge(&options, family, key, value).unwrap(),
-            1 => from.db.delete_opt(&options, family, key).unwrap(),
-            2 if key < end => from.db.delete_range(&options, family, key, end).unwrap(),
+            0 => from.db.merge_cf_opt(family, key, value, &options).unwrap(),
+            1 => from.db.delete_cf_opt(family, key, &options).unwrap(),
+            2 if key < end => from.db.delete_range_cf_opt(family, key, end, &options).unwrap(),
             3 => {
                 let mut batch = WriteBatch::new();
                 batch.put_cf(family, key, value);
                 batch.delete(end);
-                from.db.write(&options, batch).unwrap();
+                from.db.write_opt(batch, &options).unwrap();
             }
-            4 => drop(from.db.get_opt(&ReadOptions::default(), family, key).unwrap()),
-            _ => from.db.put_opt(&options, family, key, value).unwrap(),
+            4 => drop(from.db.get_cf(family, key).unwrap()),
+            _ => from.db.put_cf_opt(family, key, value, &options).unwrap(),
         }
     }
     from.db.end_trace().unwrap();
@@ -261,7 +261,7 @@ fn threads_replay_each_query_once_and_hand_over_what_it_gave() {
     world.start(&TraceOptions::default());
     for _ in 0..100 {
         world.db.get(b"k").unwrap();
-        world.db.iter(&ReadOptions::default()).seek(b"a");
+        world.db.iter().seek(b"a");
     }
     world.db.end_trace().unwrap();
     let results = Mutex::new(Vec::new());

@@ -10,10 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use base::coding;
 use base::filename;
 use codec::checksum;
-use esker::{
-    ColumnFamilyOptions, Db, ErrorKind, FlushOptions, Options, ReadOptions, RecoveryMode, WriteBatch,
-    WriteOptions,
-};
+use esker::{ColumnFamilyOptions, Db, ErrorKind, Options, RecoveryMode, WriteBatch, WriteOptions};
 use vfs::{FileSystem, MemFs};
 
 /// The size of a block of a WAL in bytes.
@@ -539,7 +536,7 @@ fn content(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 /// The keys of the default family, concatenated.
 fn keys(db: &Db) -> String {
     let mut keys = String::new();
-    let mut iter = db.iter(&ReadOptions::default());
+    let mut iter = db.iter();
     iter.seek_to_first();
     while iter.valid() {
         keys.push_str(&String::from_utf8_lossy(iter.key()));
@@ -646,7 +643,7 @@ fn damage_is_gone_after_an_open_that_keeps_wals() {
                 sync: true,
                 ..WriteOptions::default()
             };
-            db.put_opt(&sync, &db.default_column_family(), key.as_bytes(), b"")
+            db.put_cf_opt(&db.default_column_family(), key.as_bytes(), b"", &sync)
                 .unwrap();
             so_far.push_str(key);
         }
@@ -679,7 +676,7 @@ fn rows(count: u64) -> Vec<u8> {
 }
 
 fn count(db: &Db) -> usize {
-    let mut iter = db.iter(&ReadOptions::default());
+    let mut iter = db.iter();
     iter.seek_to_first();
     let mut count = 0;
     while iter.valid() {
@@ -729,7 +726,7 @@ fn without_a_flush_rows_stay_in_memory_and_their_wals_on_disk() {
         db.put(format!("{:06}", 100 + opened).as_bytes(), b"").unwrap();
     }
     let db = Db::open(&options, dir.path()).unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     db.close().unwrap();
     assert_eq!(wal_numbers(dir.path()).len(), 1, "flushed rows need no WAL");
     assert_eq!(count(&Db::open(&small_buffers(), dir.path()).unwrap()), 23);
@@ -741,8 +738,7 @@ fn a_cold_family_does_not_keep_wals_for_ever() {
     let options = small_buffers();
     let db = Db::open(&options, dir.path()).unwrap();
     let cold = db.create_column_family("cold", &options.column_family).unwrap();
-    db.put_opt(&WriteOptions::default(), &cold, b"one", b"row")
-        .unwrap();
+    db.put_cf(&cold, b"one", b"row").unwrap();
     // The default limit is four times the capacity of the memtables of the families at the open, when there
     // was one family.
     let limit = 4 * 2 * (64 << 10);
@@ -755,7 +751,7 @@ fn a_cold_family_does_not_keep_wals_for_ever() {
             .sum()
     };
     for number in 0..4000u64 {
-        db.put(format!("{number:06}").as_bytes(), &[b'v'; 1000]).unwrap();
+        db.put(format!("{number:06}").as_bytes(), [b'v'; 1000]).unwrap();
         if number % 50 == 0 {
             // The flush and the deletion run in the background, which may be slow, but need no further
             // writes.
@@ -766,12 +762,7 @@ fn a_cold_family_does_not_keep_wals_for_ever() {
         db.live_files().iter().any(|file| file.column_family == "cold"),
         "the cold family was flushed"
     );
-    assert_eq!(
-        db.get_opt(&ReadOptions::default(), &cold, b"one")
-            .unwrap()
-            .as_deref(),
-        Some(&b"row"[..])
-    );
+    assert_eq!(db.get_cf(&cold, b"one").unwrap().as_deref(), Some(&b"row"[..]));
 }
 
 /// The environment variable with the directory that a child holds open.
@@ -853,7 +844,7 @@ fn reading_only_while_somebody_writes() {
                     std::thread::yield_now();
                     continue;
                 }
-                db.put(format!("{number:08}").as_bytes(), &[b'v'; 300]).unwrap();
+                db.put(format!("{number:08}").as_bytes(), [b'v'; 300]).unwrap();
                 number += 1;
                 written.store(number, Ordering::Release);
             }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::ErrorKind;
-use esker::{Db, FlushOptions, Options, RepairReport, WriteBatch, WriteOptions};
+use esker::{Db, Options, RepairReport, WriteBatch};
 use tempfile::TempDir;
 use vfs::{FaultFs, FileSystem, MemFs, UnsyncedPolicy};
 
@@ -70,7 +70,7 @@ fn every_row_comes_back_without_a_manifest() {
                 bottommost_level_compaction: esker::BottommostLevelCompaction::Force,
                 ..Default::default()
             };
-            db.compact_range(&family, &compact, None, None).unwrap();
+            db.compact_range_cf_opt(&family, None, None, &compact).unwrap();
         }
         let read = read_options(&name);
         assert_same(
@@ -137,7 +137,7 @@ fn damage_in_a_wal_costs_the_rows_it_hits() {
     };
     let db = Db::open(&options, dir.path()).unwrap();
     for i in 0..200 {
-        db.put(format!("key{i:03}").as_bytes(), &[b'v'; 1000]).unwrap();
+        db.put(format!("key{i:03}").as_bytes(), [b'v'; 1000]).unwrap();
     }
     drop(db);
     let wal = list(dir.path())
@@ -224,11 +224,10 @@ fn families_no_table_tells_of() {
         let put = |family, value: &[u8]| {
             let mut batch = WriteBatch::new();
             batch.put_cf(family, b"key", value);
-            db.write(&WriteOptions::default(), batch).unwrap();
+            db.write(batch).unwrap();
         };
         put(&flushed, b"1");
-        db.flush_cf(&FlushOptions::default(), std::slice::from_ref(&flushed))
-            .unwrap();
+        db.flush_cf(std::slice::from_ref(&flushed)).unwrap();
         put(&flushed, b"2");
         put(&logged, b"3");
         db.put(b"key", b"4").unwrap();
@@ -247,7 +246,7 @@ fn families_no_table_tells_of() {
         let db = Db::open(&options, dir.path()).unwrap();
         for (family, value) in [("flushed", "2"), (name, "3"), ("default", "4")] {
             let handle = db.column_family(family).unwrap();
-            let got = db.get_opt(&Default::default(), &handle, b"key").unwrap();
+            let got = db.get_cf(&handle, b"key").unwrap();
             assert_eq!(got.as_deref(), Some(value.as_bytes()), "{family}");
         }
     }
@@ -256,7 +255,7 @@ fn families_no_table_tells_of() {
 /// The names and ids of families, and the value of "key" in each.
 fn families(db: &Db) -> Vec<(String, u32, Option<Vec<u8>>)> {
     let of = |family: esker::ColumnFamily| {
-        let row = db.get_opt(&Default::default(), &family, b"key").unwrap();
+        let row = db.get_cf(&family, b"key").unwrap();
         (family.name().to_owned(), family.id(), row.map(|row| row.to_vec()))
     };
     db.column_families().into_iter().map(of).collect()
@@ -274,8 +273,7 @@ fn families_are_those_of_a_manifest_that_can_be_read() {
         let db = Db::open(&options, dir.path()).unwrap();
         let of = |name: &str| db.create_column_family(name, &Default::default()).unwrap();
         let put = |family: &esker::ColumnFamily, value: &[u8]| {
-            db.put_opt(&WriteOptions::default(), family, b"key", value)
-                .unwrap();
+            db.put_cf(family, b"key", value).unwrap();
         };
         // One family is dropped with rows in the WAL, and another family gets its name; a third never has a
         // row.
@@ -288,9 +286,9 @@ fn families_are_those_of_a_manifest_that_can_be_read() {
         put(&last, b"dropped too");
         db.drop_column_family(&last).unwrap();
         // The edit of this flush may be cut off.
-        db.flush(&FlushOptions::default()).unwrap();
+        db.flush().unwrap();
         db.put(b"key", b"0").unwrap();
-        db.flush(&FlushOptions::default()).unwrap();
+        db.flush().unwrap();
         let mut expected = families(&db);
         expected.sort();
         let highest = last.id();
@@ -340,9 +338,7 @@ fn a_table_of_a_dropped_family_lies_in_lost_and_one_from_elsewhere_stays_in_its_
     let exported = source
         .create_column_family("exported", &Default::default())
         .unwrap();
-    source
-        .put_opt(&WriteOptions::default(), &exported, b"key", b"imported")
-        .unwrap();
+    source.put_cf(&exported, b"key", b"imported").unwrap();
     let export = place.path().join("export");
     let files = source.export_column_family(&exported, &export).unwrap();
     drop((before, exported));
@@ -352,10 +348,8 @@ fn a_table_of_a_dropped_family_lies_in_lost_and_one_from_elsewhere_stays_in_its_
     db.create_column_family_with_import(&Default::default(), "imported", &Default::default(), &[&files])
         .unwrap();
     let gone = db.create_column_family("gone", &Default::default()).unwrap();
-    db.put_opt(&WriteOptions::default(), &gone, b"key", b"gone")
-        .unwrap();
-    db.flush_cf(&FlushOptions::default(), std::slice::from_ref(&gone))
-        .unwrap();
+    db.put_cf(&gone, b"key", b"gone").unwrap();
+    db.flush_cf(std::slice::from_ref(&gone)).unwrap();
     let table = db
         .live_files()
         .into_iter()
@@ -393,7 +387,7 @@ fn wals_in_a_directory_of_their_own_that_may_be_gone() {
         };
         let db = Db::open(&options, &dir).unwrap();
         db.put(b"flushed", b"1").unwrap();
-        db.flush(&FlushOptions::default()).unwrap();
+        db.flush().unwrap();
         db.put(b"logged", b"2").unwrap();
         db.close().unwrap();
         drop(db);

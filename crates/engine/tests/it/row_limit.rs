@@ -29,7 +29,7 @@ fn refused(what: &str, result: Result<(), Error>, part: &str) {
 
 fn keys(db: &Db) -> Vec<Vec<u8>> {
     let mut keys = Vec::new();
-    let mut iter = db.iter(&ReadOptions::default());
+    let mut iter = db.iter();
     iter.seek_to_first();
     while iter.valid() {
         keys.push(iter.key().to_vec());
@@ -69,20 +69,40 @@ fn every_write_of_a_row_beyond_the_limit_is_refused_before_the_wal() {
 
     refused("put", db.put(b"k", large), "value");
     refused("put", db.put(key, b"v"), "key");
-    refused("put_opt", db.put_opt(write, family, b"k", large), "value");
-    refused("merge", db.merge(write, family, b"k", large), "value");
-    refused("merge", db.merge(write, family, key, b"v"), "key");
+    refused("put_opt", db.put_cf_opt(family, b"k", large, write), "value");
+    refused("merge", db.merge_cf_opt(family, b"k", large, write), "value");
+    refused("merge", db.merge_cf_opt(family, key, b"v", write), "key");
     refused("delete", db.delete(key), "key");
-    refused("delete_opt", db.delete_opt(write, family, key), "key");
-    refused("single_delete", db.single_delete(write, family, key), "key");
-    refused("delete_range", db.delete_range(write, family, key, b"z"), "key");
-    refused("delete_range", db.delete_range(write, family, b"a", key), "key");
-    refused("delete_range", db.delete_range(write, family, b"a", large), "key");
+    refused("delete_opt", db.delete_cf_opt(family, key, write), "key");
+    refused(
+        "single_delete",
+        db.single_delete_cf_opt(family, key, write),
+        "key",
+    );
+    refused(
+        "delete_range",
+        db.delete_range_cf_opt(family, key, b"z", write),
+        "key",
+    );
+    refused(
+        "delete_range",
+        db.delete_range_cf_opt(family, b"a", key, write),
+        "key",
+    );
+    refused(
+        "delete_range",
+        db.delete_range_cf_opt(family, b"a", large, write),
+        "key",
+    );
     let protected = WriteOptions {
         protection_bytes_per_key: 8,
         ..WriteOptions::default()
     };
-    refused("protected", db.put_opt(&protected, family, b"k", large), "value");
+    refused(
+        "protected",
+        db.put_cf_opt(family, b"k", large, &protected),
+        "value",
+    );
 
     type Add = fn(&mut WriteBatch, &ColumnFamily, &[u8], &[u8]);
     let operations: [(&str, &str, Add); 12] = [
@@ -123,19 +143,19 @@ fn every_write_of_a_row_beyond_the_limit_is_refused_before_the_wal() {
         add(&mut batch, family, large, key);
         refused(what, batch.status(), part);
         assert!(!batch.is_empty() && batch.count() == 1, "{what}");
-        refused(what, db.write(write, batch.clone()), part);
+        refused(what, db.write_opt(batch.clone(), write), part);
         let mut other = WriteBatch::with_protection(8).unwrap();
         other.append(&batch);
-        refused(what, db.write(write, other), part);
+        refused(what, db.write_opt(other, write), part);
         // A batch with no other operation does not count as empty.
         let mut alone = WriteBatch::new();
         add(&mut alone, family, large, key);
         assert!(!alone.is_empty(), "{what}");
-        refused(what, db.write(write, alone.clone()), part);
+        refused(what, db.write_opt(alone.clone(), write), part);
         let indexed = WriteBatchWithIndex::from(alone.clone());
         let read = indexed.get_from_batch_and_db(&db, &ReadOptions::default(), family, b"k");
         refused(what, read.map(drop), part);
-        refused(what, db.write(write, indexed.into_write_batch()), part);
+        refused(what, db.write_opt(indexed.into_write_batch(), write), part);
         alone.clear();
         assert!(alone.status().is_ok() && alone.is_empty(), "{what}");
         batch.rollback_to_save_point().unwrap();
@@ -143,7 +163,7 @@ fn every_write_of_a_row_beyond_the_limit_is_refused_before_the_wal() {
     }
     let mut batch = WriteBatch::new();
     batch.put_log_data(large);
-    refused("put_log_data", db.write(write, batch), "value");
+    refused("put_log_data", db.write_opt(batch, write), "value");
     assert_eq!(db.latest_sequence_number(), sequence);
 
     // Batches as bytes: put, merge, blob index, entity, a timed put, whose last eight bytes are its time, and
@@ -221,12 +241,12 @@ fn the_longest_value_is_written_flushed_compacted_and_recovered() {
         ..Options::default()
     };
     let is_there = |db: &Db| {
-        let found = db.get_pinned(&ReadOptions::default(), &db.default_column_family(), b"k");
+        let found = db.get_pinned(b"k");
         let found = found.unwrap().unwrap();
         assert_eq!((found.len(), found[0], found[limit - 1]), (limit, b'<', b'>'));
     };
     let db = Db::open(&options, dir.path()).unwrap();
-    db.put(b"k", &value(limit)).unwrap();
+    db.put(b"k", value(limit)).unwrap();
     is_there(&db);
     db.close().unwrap();
     drop(db);
@@ -234,9 +254,8 @@ fn the_longest_value_is_written_flushed_compacted_and_recovered() {
     is_there(&db);
     let family = db.default_column_family();
     db.put(b"l", b"1").unwrap();
-    db.flush(&Default::default()).unwrap();
-    db.compact_range(&family, &Default::default(), None, None)
-        .unwrap();
+    db.flush().unwrap();
+    db.compact_range_cf(&family, None, None).unwrap();
     is_there(&db);
     db.close().unwrap();
 }
@@ -296,7 +315,7 @@ fn a_wal_with_a_row_of_gigabytes_opens_and_is_kept() {
         let kept = std::fs::read_dir(dir.path().join("lost")).unwrap().next();
         assert!(kept.unwrap().unwrap().metadata().unwrap().len() > value_len as u64);
         db.put(b"after", b"1").unwrap();
-        db.flush(&Default::default()).unwrap();
+        db.flush().unwrap();
         db.close().unwrap();
     }
 }

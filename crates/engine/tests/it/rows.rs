@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 
-use esker::{
-    ColumnFamilyOptions, Db, ErrorKind, FlushOptions, Options, ReadOptions, UserComparator, WriteBatch,
-    WriteOptions,
-};
+use esker::{ColumnFamilyOptions, Db, ErrorKind, Options, ReadOptions, UserComparator, WriteBatch};
 use testkit::TestRng;
 use vfs::MemFs;
 
@@ -76,10 +73,10 @@ fn filled(rng: &mut TestRng, comparator: UserComparator) -> (Db, BTreeMap<Vec<u8
             true => batch.put_at(&db.default_column_family(), &key, &at.to_le_bytes(), &value),
             false => batch.put(&key, &value),
         }
-        db.write(&WriteOptions::default(), batch).unwrap();
+        db.write(batch).unwrap();
         model.insert(key, value);
         if rng.one_in(15) {
-            db.flush(&FlushOptions::default()).unwrap();
+            db.flush().unwrap();
         }
     }
     (db, model)
@@ -103,7 +100,7 @@ fn ranges_from_both_ends_are_those_of_a_sorted_map() {
             };
             for _ in 0..20 {
                 let bounds = (bound(&mut rng), bound(&mut rng));
-                let mut rows = db.range_opt::<Vec<u8>>(&read, &db.default_column_family(), bounds.clone());
+                let mut rows = db.range_cf_opt::<Vec<u8>>(&db.default_column_family(), bounds.clone(), &read);
                 let (mut front, mut back) = (Vec::new(), Vec::new());
                 let favoured = rng.bool();
                 loop {
@@ -170,7 +167,7 @@ fn both_ends_read_one_moment() {
     db.delete(b"c").unwrap();
     assert_eq!(&*rows.next().unwrap().unwrap().0, b"a");
     db.delete(b"b").unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     assert_eq!(&*rows.next_back().unwrap().unwrap().0, b"c");
     assert_eq!(&*rows.next().unwrap().unwrap().0, b"b");
     assert!(rows.next_back().is_none());
@@ -187,7 +184,7 @@ fn bounds_of_the_options_apply_as_well() {
         iterate_upper_bound: Some(b"d".to_vec()),
         ..ReadOptions::default()
     };
-    let rows = db.range_opt::<&str>(&read, &db.default_column_family(), "a".."z");
+    let rows = db.range_cf_opt::<&str>(&db.default_column_family(), "a".."z", &read);
     let keys: Vec<_> = rows.rev().map(|row| row.unwrap().0).collect();
     assert_eq!(keys, [Box::from(&b"c"[..]), Box::from(&b"b"[..])]);
 }
@@ -196,7 +193,7 @@ fn bounds_of_the_options_apply_as_well() {
 fn rows_are_lent_until_the_caller_breaks() {
     let db = Db::open(&options(UserComparator::Bytewise), "/db").unwrap();
     for number in 0..10u8 {
-        db.put(&[number], &[number; 3]).unwrap();
+        db.put([number], [number; 3]).unwrap();
     }
     let mut seen = Vec::new();
     db.range::<&[u8]>(..)
@@ -221,7 +218,7 @@ fn an_error_is_the_last_row() {
         tailing: true,
         ..ReadOptions::default()
     };
-    let mut rows = db.range_opt::<&str>(&tailing, &db.default_column_family(), ..);
+    let mut rows = db.range_cf_opt::<&str>(&db.default_column_family(), .., &tailing);
     assert_eq!(
         rows.next().unwrap().unwrap_err().kind(),
         ErrorKind::InvalidArgument

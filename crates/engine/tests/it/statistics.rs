@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use esker::{
     BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactRangeOptions, CompactionFilter,
-    CompactionFilterFactory, Db, Decision, FilterContext, FilterPolicy, FlushOptions, Histogram,
-    MergeOperator, Options, PerfContext, PerfLevel, ReadOptions, Statistics, StatsLevel, Ticker, ValueType,
-    WriteOptions, perf,
+    CompactionFilterFactory, Db, Decision, FilterContext, FilterPolicy, Histogram, MergeOperator, Options,
+    PerfContext, PerfLevel, Statistics, StatsLevel, Ticker, ValueType, perf,
 };
 
 fn options(statistics: &Arc<Statistics>) -> Options {
@@ -35,9 +34,9 @@ fn key(number: u32) -> Vec<u8> {
 fn filled(options: &Options, dir: &Path) -> Db {
     let db = Db::open(options, dir).unwrap();
     for number in 0..1000 {
-        db.put(&key(number), &[7; 100]).unwrap();
+        db.put(key(number), [7; 100]).unwrap();
     }
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     db.close().unwrap();
     drop(db);
     Db::open(options, dir).unwrap()
@@ -74,7 +73,7 @@ fn two_databases_share_one() {
     assert_eq!(statistics.histogram_data(Histogram::DbWrite).count, 3);
     assert_eq!(statistics.histogram_data(Histogram::BytesPerRead).sum, 4);
     let family = two.default_column_family();
-    two.multi_get(&ReadOptions::default(), &family, &[b"a", b"b", b"x"]);
+    two.multi_get_cf(&family, &[b"a", b"b", b"x"]);
     assert_eq!(
         (
             count(Ticker::MultiGetCalls),
@@ -102,7 +101,7 @@ fn blocks_filters_and_bytes_of_gets() {
     let db = filled(&options(&statistics), &dir.path().join("db"));
     statistics.reset();
 
-    assert!(db.get(&key(500)).unwrap().is_some());
+    assert!(db.get(key(500)).unwrap().is_some());
     assert_eq!(
         (
             count(Ticker::BlockCacheDataMiss),
@@ -131,7 +130,7 @@ fn blocks_filters_and_bytes_of_gets() {
     assert!(statistics.histogram_data(Histogram::SstReadMicros).count >= 1);
     assert!(count(Ticker::BlockChecksumComputeCount) >= 1);
 
-    assert!(db.get(&key(500)).unwrap().is_some());
+    assert!(db.get(key(500)).unwrap().is_some());
     assert_eq!(
         (
             count(Ticker::BlockCacheDataMiss),
@@ -162,7 +161,7 @@ fn iterators_and_jobs() {
     let db = filled(&options(&statistics), &dir.path().join("db"));
     assert_eq!(statistics.histogram_data(Histogram::FlushTime).count, 1);
     statistics.reset();
-    let mut iter = db.iter(&ReadOptions::default());
+    let mut iter = db.iter();
     iter.seek(&key(998));
     iter.next();
     iter.next();
@@ -187,13 +186,13 @@ fn iterators_and_jobs() {
     assert_eq!(count(Ticker::IterBytesRead), 4 * 108);
     assert_eq!(statistics.histogram_data(Histogram::DbSeek).count, 2);
 
-    db.put(&key(3), b"new").unwrap();
-    db.delete(&key(4)).unwrap();
+    db.put(key(3), b"new").unwrap();
+    db.delete(key(4)).unwrap();
     let force = CompactRangeOptions {
         bottommost_level_compaction: BottommostLevelCompaction::Force,
         ..CompactRangeOptions::default()
     };
-    db.compact_range(&db.default_column_family(), &force, None, None)
+    db.compact_range_cf_opt(&db.default_column_family(), None, None, &force)
         .unwrap();
     // The compaction drops the old value, the deletion, and the deleted value.
     assert_eq!(
@@ -254,14 +253,14 @@ fn a_thread_counts_for_itself() {
     let db = filled(&plain, &dir.path().join("db"));
     std::thread::scope(|scope| {
         let counted = scope.spawn(|| {
-            db.get(&key(1)).unwrap();
+            db.get(key(1)).unwrap();
             assert_eq!(perf::context(), PerfContext::default(), "the perf level is off");
             perf::set_level(PerfLevel::EnableTime);
-            db.get(&key(900)).unwrap();
+            db.get(key(900)).unwrap();
             let read = perf::context();
-            db.get(&key(900)).unwrap();
+            db.get(key(900)).unwrap();
             let cached = perf::context() - read;
-            let mut iter = db.iter(&ReadOptions::default());
+            let mut iter = db.iter();
             perf::reset();
             iter.seek(&key(900));
             iter.next();
@@ -333,18 +332,17 @@ fn what_users_code_takes_is_timed_where_it_is_asked_for() {
         let db = Db::open(&options, dir.path()).unwrap();
         let family = db.default_column_family();
         for number in 0..100 {
-            db.put(&key(number), b"value").unwrap();
-            db.merge(&WriteOptions::default(), &family, &key(200), b"operand")
-                .unwrap();
+            db.put(key(number), b"value").unwrap();
+            db.merge_cf(&family, key(200), b"operand").unwrap();
         }
-        assert_eq!(db.get(&key(200)).unwrap().as_deref(), Some(&b"operand"[..]));
+        assert_eq!(db.get(key(200)).unwrap().as_deref(), Some(&b"operand"[..]));
         let merging = statistics.get_ticker_count(Ticker::MergeOperationTotalTime);
-        db.flush(&FlushOptions::default()).unwrap();
+        db.flush().unwrap();
         let everything = CompactRangeOptions {
             bottommost_level_compaction: BottommostLevelCompaction::Force,
             ..CompactRangeOptions::default()
         };
-        db.compact_range(&family, &everything, None, None).unwrap();
+        db.compact_range_cf_opt(&family, None, None, &everything).unwrap();
         (
             merging,
             statistics.get_ticker_count(Ticker::FilterOperationTotalTime),

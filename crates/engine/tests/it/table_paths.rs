@@ -2,10 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use esker::{
-    CheckpointOptions, ColumnFamilyOptions, CompactRangeOptions, Db, DbPath, ErrorKind, FlushOptions,
-    Options, ReadOptions, WriteOptions,
-};
+use esker::{CheckpointOptions, ColumnFamilyOptions, Db, DbPath, ErrorKind, Options};
 
 fn options(home: &Path) -> Options {
     let mut options = Options {
@@ -44,12 +41,9 @@ fn tables_live_and_go_in_their_directories() {
     let own = db.column_family("own").unwrap();
     for round in 0..3u8 {
         for family in [&db.default_column_family(), &own] {
-            db.put_opt(&WriteOptions::default(), family, b"a", &[round; 200])
-                .unwrap();
-            db.put_opt(&WriteOptions::default(), family, &[b'b', round], b"short")
-                .unwrap();
-            db.flush_cf(&FlushOptions::default(), std::slice::from_ref(family))
-                .unwrap();
+            db.put_cf(family, b"a", [round; 200]).unwrap();
+            db.put_cf(family, [b'b', round], b"short").unwrap();
+            db.flush_cf(std::slice::from_ref(family)).unwrap();
         }
     }
     assert_eq!(endings(&home.join("tables")), ["sst", "sst", "sst"]);
@@ -59,13 +53,7 @@ fn tables_live_and_go_in_their_directories() {
     assert!(listed.iter().all(|file| file.path.exists()), "{listed:?}");
 
     // Files replaced by compactions are deleted, as are files that an open finds in no version.
-    db.compact_range(
-        &db.default_column_family(),
-        &CompactRangeOptions::default(),
-        None,
-        None,
-    )
-    .unwrap();
+    db.compact_range(None, None).unwrap();
     db.wait_for_purge().unwrap();
     assert_eq!(endings(&home.join("tables")), ["sst"]);
     let copy = home.join("copy");
@@ -80,7 +68,7 @@ fn tables_live_and_go_in_their_directories() {
     db.wait_for_purge().unwrap();
     assert!(!stray.exists());
     let own = db.column_family("own").unwrap();
-    let value = db.get_opt(&ReadOptions::default(), &own, b"a").unwrap();
+    let value = db.get_cf(&own, b"a").unwrap();
     assert_eq!(value.as_deref(), Some(&[2; 200][..]));
     assert_eq!(db.get(b"b\x01").unwrap().as_deref(), Some(&b"short"[..]));
     db.close().unwrap();
@@ -88,12 +76,7 @@ fn tables_live_and_go_in_their_directories() {
     // A checkpoint has all files in its own directory.
     let copied = Db::open(&Options::default(), &copy).unwrap();
     let own = copied.column_family("own").unwrap();
-    assert!(
-        copied
-            .get_opt(&ReadOptions::default(), &own, b"a")
-            .unwrap()
-            .is_some()
-    );
+    assert!(copied.get_cf(&own, b"a").unwrap().is_some());
     copied.close().unwrap();
 
     // With other directories the tables are not found, and no file is deleted.
@@ -105,7 +88,7 @@ fn tables_live_and_go_in_their_directories() {
     assert_eq!(endings(&home.join("tables")), ["sst"]);
     let db = Db::open(&options, &path).unwrap();
     let own = db.column_family("own").unwrap();
-    let value = db.get_opt(&ReadOptions::default(), &own, b"a").unwrap();
+    let value = db.get_cf(&own, b"a").unwrap();
     assert_eq!(value.as_deref(), Some(&[2; 200][..]));
     assert_eq!(db.get(b"b\x01").unwrap().as_deref(), Some(&b"short"[..]));
     db.close().unwrap();

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use esker::{Db, FlushOptions, Options, ReadOptions, Result};
+use esker::{Db, Options, Result};
 use manifest::VersionEdit;
 use sst::Table;
 use tempfile::TempDir;
@@ -61,14 +61,14 @@ fn database() -> TempDir {
     for i in 0..100 {
         db.put(format!("key{i:03}").as_bytes(), b"value").unwrap();
     }
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     db.close().unwrap();
     dir
 }
 
 fn rows(dir: &Path, verify: bool) -> Result<usize> {
     let db = Db::open(&options(verify), dir)?;
-    let mut iter = db.iter(&ReadOptions::default());
+    let mut iter = db.iter();
     let mut rows = 0;
     iter.seek_to_first();
     while iter.valid() {

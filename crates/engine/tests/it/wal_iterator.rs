@@ -1,8 +1,6 @@
 //! Reads of updates from the WALs.
 
-use esker::{
-    Db, ErrorKind, FlushOptions, Operation, Options, TransactionLogIterator, WriteBatch, WriteOptions,
-};
+use esker::{Db, ErrorKind, Operation, Options, TransactionLogIterator, WriteBatch, WriteOptions};
 
 fn open(dir: &std::path::Path, change: impl FnOnce(&mut Options)) -> Db {
     let mut options = Options {
@@ -34,7 +32,7 @@ fn pair(db: &Db, first: &str, second: &str) {
     let mut batch = WriteBatch::new();
     batch.put(first.as_bytes(), b"");
     batch.delete(second.as_bytes());
-    db.write(&WriteOptions::default(), batch).unwrap();
+    db.write(batch).unwrap();
 }
 
 #[test]
@@ -75,9 +73,8 @@ fn it_goes_on_from_wal_to_wal() {
     let mut iter = db.get_updates_since(1).unwrap();
     db.disable_file_deletions();
     let other = db.create_column_family("other", &Default::default()).unwrap();
-    db.put_opt(&WriteOptions::default(), &other, b"kept", b"")
-        .unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    db.put_cf(&other, b"kept", b"").unwrap();
+    db.flush().unwrap();
     db.put(b"b", b"").unwrap();
     let files = db.get_sorted_wal_files().unwrap();
     assert!(
@@ -116,7 +113,7 @@ fn archived_wals_are_read_across_reopenings() {
             let key = format!("{round}-{key}");
             db.put(key.as_bytes(), b"").unwrap();
             expected.push((sequence, vec![key]));
-            db.flush(&FlushOptions::default()).unwrap();
+            db.flush().unwrap();
         }
         let mut iter = db.get_updates_since(1).unwrap();
         assert_eq!(rest(&mut iter), expected);
@@ -140,7 +137,7 @@ fn a_number_that_is_missing_is_a_gap() {
         disable_wal: true,
         ..WriteOptions::default()
     };
-    db.put_opt(&unlogged, &db.default_column_family(), b"b", b"")
+    db.put_cf_opt(&db.default_column_family(), b"b", b"", &unlogged)
         .unwrap();
     db.put(b"c", b"").unwrap();
     let mut iter = db.get_updates_since(1).unwrap();
@@ -157,9 +154,9 @@ fn a_number_that_is_missing_is_a_gap() {
         [(3, vec!["c".to_owned()])]
     );
     // A WAL that was deleted is a gap as well.
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     db.put(b"d", b"").unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     db.put(b"e", b"").unwrap();
     db.wait_for_purge().unwrap();
     let mut iter = db.get_updates_since(3).unwrap();
@@ -192,7 +189,7 @@ fn a_two_phase_transaction_comes_at_its_commit() {
     db.prepare(&writes, b"dropped", &dropped).unwrap();
     db.put(b"b", b"").unwrap();
     db.rollback_prepared(&writes, b"dropped").unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     let mut own = WriteBatch::new();
     own.put(b"own", b"");
     db.commit_prepared(&writes, b"kept", &own, &kept).unwrap();
@@ -206,7 +203,7 @@ fn a_two_phase_transaction_comes_at_its_commit() {
     assert_eq!(rest(&mut db.get_updates_since(1).unwrap()), all);
     // From behind the WAL that it was prepared in.
     assert_eq!(rest(&mut db.get_updates_since(3).unwrap()), all[2..]);
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     db.close().unwrap();
     let db = archiving(dir.path());
     assert_eq!(rest(&mut db.get_updates_since(1).unwrap()), all);

@@ -1,11 +1,14 @@
 """Five stateful queries of Spark over RocksDB. What their states hold after each round is printed, one line a fact.
 
 Arguments: a directory, the number of the round, and a directory of the library, or "-" for RocksDB's own. A later round continues
-the queries of the one before it from their checkpoints.
+the queries of the one before it from their checkpoints. With a fourth argument, "kill", the JVM is killed in the second batch
+of the first query; the same round without it continues there.
 """
 
 import os
+import signal
 import sys
+import time
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -67,6 +70,7 @@ def queries(frame):
 
 def main():
     directory, number, library = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    kills = sys.argv[4:] == ["kill"]
     spark = session(library)
     source = os.path.join(directory, "in")
     os.makedirs(source, exist_ok=True)
@@ -85,6 +89,9 @@ def main():
             .trigger(availableNow=True)
             .start()
         )
+        if kills:
+            kill(spark, running)
+            return
         running.awaitTermination()
         rows = running.lastProgress["stateOperators"][0]["numRowsTotal"]
         print("fact", name, rows, flush=True)
@@ -92,6 +99,16 @@ def main():
     digest = sorted(str(row) for row in state.select("key", "value").collect())
     print("fact", "state", len(digest), hash_of(digest), flush=True)
     spark.stop()
+
+
+def kill(spark, running):
+    while not running.recentProgress:
+        time.sleep(0.01)
+    jvm = spark.sparkContext._gateway.proc
+    os.kill(jvm.pid, signal.SIGKILL)
+    jvm.wait()
+    # Nothing is to be asked of a JVM that is gone.
+    os._exit(0)
 
 
 def hash_of(lines):

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use esker::{
-    ColumnFamilyOptions, Db, FilterPolicy, FlushOptions, Options, ReadOptions, Statistics, WriteOptions,
-};
+use esker::{ColumnFamilyOptions, Db, FilterPolicy, Options, Statistics};
 use esker_metrics::{Endpoint, Exporter, http};
 use tempfile::TempDir;
 
@@ -46,20 +44,18 @@ impl Held {
         let family = self.db.column_family(ODD).unwrap();
         for round in 0..3u8 {
             for key in 0..200u32 {
-                self.db.put(&key.to_be_bytes(), &[round; 100]).unwrap();
-                self.db
-                    .put_opt(&WriteOptions::default(), &family, &key.to_be_bytes(), b"v")
-                    .unwrap();
+                self.db.put(key.to_be_bytes(), [round; 100]).unwrap();
+                self.db.put_cf(&family, key.to_be_bytes(), b"v").unwrap();
             }
-            self.db.delete(&7u32.to_be_bytes()).unwrap();
+            self.db.delete(7u32.to_be_bytes()).unwrap();
             let families = [self.db.default_column_family(), family.clone()];
-            self.db.flush_cf(&FlushOptions::default(), &families).unwrap();
+            self.db.flush_cf(&families).unwrap();
         }
         self.db.wait_for_compact().unwrap();
         for key in 0..50u32 {
-            self.db.get(&key.to_be_bytes()).unwrap();
+            self.db.get(key.to_be_bytes()).unwrap();
         }
-        let mut iter = self.db.iter(&ReadOptions::default());
+        let mut iter = self.db.iter();
         iter.seek_to_first();
         self.db.put(b"in the memtable", b"v").unwrap();
     }

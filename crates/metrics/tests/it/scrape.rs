@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker::{ColumnFamilyOptions, Db, FlushOptions, ManualClock, Options, WriteOptions};
+use esker::{ColumnFamilyOptions, Db, ManualClock, Options};
 use esker_metrics::{CONTENT_TYPE, Endpoint, Exporter, http};
 use tempfile::TempDir;
 
@@ -128,13 +128,12 @@ fn the_oldest_wal_has_the_age_since_it_was_begun_or_found() {
     clock.advance(Duration::from_secs(10));
     assert_eq!((age(&db, "default"), age(&db, "other")), (10, 0));
     // A flush of the other family begins a WAL, and the old one stays for the default family.
-    db.put_opt(&WriteOptions::default(), &other, b"k", b"v").unwrap();
-    db.flush_cf(&FlushOptions::default(), std::slice::from_ref(&other))
-        .unwrap();
+    db.put_cf(&other, b"k", b"v").unwrap();
+    db.flush_cf(std::slice::from_ref(&other)).unwrap();
     clock.advance(Duration::from_secs(5));
-    db.put_opt(&WriteOptions::default(), &other, b"k", b"v").unwrap();
+    db.put_cf(&other, b"k", b"v").unwrap();
     assert_eq!((age(&db, "default"), age(&db, "other")), (15, 5));
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     assert_eq!(age(&db, "default"), 0);
     db.close().unwrap();
     // Recovery finds a WAL without the time of its creation.

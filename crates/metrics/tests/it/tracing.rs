@@ -66,7 +66,7 @@ fn a_flush_is_an_event_with_its_family_and_job() {
     };
     let db = Db::open(&options, dir.path()).unwrap();
     db.put(b"k", b"v").unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     db.close().unwrap();
     let seen = seen.lock().unwrap();
     let of = |name: &str| {

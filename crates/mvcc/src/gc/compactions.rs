@@ -61,9 +61,9 @@ impl MvccStore {
         let until = self.threshold();
         let (then, from) = self.begin_watch();
         let walked = weigh_garbage(&then, Span::ALL, now, from, until);
-        let garbage = self.end_watch(|writing, touched| {
+        let garbage = self.end_watch(|alone, touched| {
             let mut garbage = walked?;
-            let reader = self.written(writing.collected);
+            let reader = self.written(alone.shared.collected);
             if touched.all {
                 garbage = weigh_garbage(&reader, Span::ALL, now, from, until)?;
             }
@@ -72,9 +72,9 @@ impl MvccStore {
                 garbage -= weigh_garbage(&then, Span::new(key, &end), now, from, until)?;
                 garbage += weigh_garbage(&reader, Span::new(key, &end), now, from, until)?;
             }
-            let mut total = writing.total;
+            let mut total = alone.totals.stats;
             total -= garbage;
-            self.write_collected(writing, until, total)?;
+            self.write_collected(alone, until, total)?;
             gc.rise(until, self.db().latest_sequence_number(), self.oldest_snapshot());
             Ok(garbage)
         })?;

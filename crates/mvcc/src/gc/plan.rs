@@ -61,7 +61,7 @@ pub(super) struct Planner<'a> {
     threshold: Timestamp,
     options: &'a GcOptions,
     run: Run,
-    /// In the order of removal: the older part of a key first.
+    /// The garbage found, in the order of removal: the older part of a key first.
     found: VecDeque<Found>,
     /// The number of versions in the pieces found.
     versions: u64,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::statistics::{Statistics, Ticker};
-use esker::{CompressionType, Db, FlushOptions, WriteOptions};
+use esker::{CompressionType, Db, WriteOptions};
 use mvcc::{
     BatchOptions, Error, GcKey, MvccReadOptions, MvccStore, RangeTombstoneOptions, Span, Timestamp, Value,
 };
@@ -62,7 +62,7 @@ fn stage(compression: CompressionType, statistics_of_versions: bool) -> Stage {
         }
     }
     batch.commit(&WriteOptions::default()).unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     Stage {
         fs,
         db,
@@ -261,7 +261,7 @@ fn blob_files_go_with_their_garbage() {
         bottommost_level_compaction: esker::BottommostLevelCompaction::Force,
         ..Default::default()
     };
-    stage.db.flush(&FlushOptions::default()).unwrap();
-    stage.db.compact_range(&family, &all, None, None).unwrap();
+    stage.db.flush().unwrap();
+    stage.db.compact_range_cf_opt(&family, None, None, &all).unwrap();
     assert!(size(&stage.db) * 10 < before, "{} of {before}", size(&stage.db));
 }

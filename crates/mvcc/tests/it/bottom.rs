@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker::{CompactRangeOptions, CompactionStyle, Db, FlushOptions, WriteOptions};
+use esker::{CompactionStyle, Db, WriteOptions};
 use mvcc::{BatchOptions, CompactionGc, MvccReadOptions, MvccStore, Span, Timestamp, Value};
 use testkit::rng;
 use vfs::{FileSystem, MemFs};
@@ -45,10 +45,9 @@ fn fill(db: &Db, store: &MvccStore, seconds: impl Iterator<Item = i64>) {
 }
 
 fn settle(db: &Db) {
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     let family = db.default_column_family();
-    db.compact_range(&family, &CompactRangeOptions::default(), None, None)
-        .unwrap();
+    db.compact_range_cf(&family, None, None).unwrap();
     db.wait_for_compact().unwrap();
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
-use esker::{BottommostLevelCompaction, CompactRangeOptions, Db, FlushOptions, WriteBatch, WriteOptions};
+use esker::{BottommostLevelCompaction, CompactRangeOptions, Db, WriteBatch, WriteOptions};
 use mvcc::{
     BatchOptions, CompactionGc, MvccBatch, MvccKey, MvccReadOptions, MvccStats, MvccStore, Reader, Span,
     Timestamp, Value,
@@ -29,7 +29,7 @@ fn compact(db: &Db, begin: Option<&[u8]>, end: Option<&[u8]>) {
         bottommost_level_compaction: BottommostLevelCompaction::Force,
         ..CompactRangeOptions::default()
     };
-    db.compact_range(&db.default_column_family(), &options, begin, end)
+    db.compact_range_cf_opt(&db.default_column_family(), begin, end, &options)
         .unwrap();
 }
 
@@ -61,7 +61,7 @@ fn weigh(db: &Db, model: &Model, name: &str) -> MvccStats {
         model.dump().into_iter().map(|(key, at, _)| (key, at)).collect();
     let copy = open_at(db.options().fs.clone(), name);
     let mut batch = WriteBatch::new();
-    let mut iter = db.iter(&Default::default());
+    let mut iter = db.iter();
     iter.seek(&[0]);
     while iter.valid() {
         let key = MvccKey::decode(iter.key()).unwrap();
@@ -71,7 +71,7 @@ fn weigh(db: &Db, model: &Model, name: &str) -> MvccStats {
         }
         iter.next();
     }
-    copy.write(&WriteOptions::default(), batch).unwrap();
+    copy.write(batch).unwrap();
     let family = copy.default_column_family();
     let reader = Reader::new(&copy, &family).with_range_tombstones().unwrap();
     mvcc::compute_stats(&reader, Span::ALL, NOW).unwrap()
@@ -148,7 +148,7 @@ fn nobody_can_tell_whether_it_is_gone() {
                 .unwrap();
             let has_first = iter.next().unwrap().is_some();
             match rng.u32(..8) {
-                0..3 => db.flush(&FlushOptions::default()).unwrap(),
+                0..3 => db.flush().unwrap(),
                 3 => {
                     let until = Timestamp::from_nanos(time(&mut rng).wall);
                     store.collect_in_compactions(ttl(until), NOW).unwrap();
@@ -358,7 +358,7 @@ fn it_is_counted_no_more_whatever_the_crash() {
                 put(&store, format!("key{key}").as_bytes(), version, b"value");
             }
         }
-        db.flush(&FlushOptions::default()).unwrap();
+        db.flush().unwrap();
         let at = Timestamp::from_secs(7);
         let seen = scan(&store.reader(at).unwrap(), at, false);
         fs.crash_at(fs.changes() + cut);
@@ -369,7 +369,7 @@ fn it_is_counted_no_more_whatever_the_crash() {
                 bottommost_level_compaction: BottommostLevelCompaction::Force,
                 ..CompactRangeOptions::default()
             };
-            db.compact_range(&family, &options, None, None).is_ok()
+            db.compact_range_cf_opt(&family, None, None, &options).is_ok()
         };
         let seed = fastrand::Rng::with_seed(rng.u64(..));
         let left = disk.crash_clone(&mut { seed }, UnsyncedPolicy::Random);

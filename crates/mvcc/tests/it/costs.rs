@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use esker::{Db, FlushOptions, WriteOptions};
+use esker::Db;
 use mvcc::{BatchOptions, GcKey, MvccBatch, ReadCounters, Timestamp, Value};
 use vfs::MemFs;
 
@@ -39,14 +39,12 @@ fn what_stays_costs_nothing() {
             let at = Timestamp::from_nanos(version);
             batch.put_blind(&key, at, Value::Bytes(b"value")).unwrap();
         }
-        db.write(&WriteOptions::default(), batch.into_write_batch())
-            .unwrap();
+        db.write(batch.into_write_batch()).unwrap();
     }
     for flushed in [false, true] {
         if flushed {
-            db.flush(&FlushOptions::default()).unwrap();
-            db.compact_range(&family, &Default::default(), None, None)
-                .unwrap();
+            db.flush().unwrap();
+            db.compact_range_cf(&family, None, None).unwrap();
         }
         for statistics in [false, true] {
             let options = BatchOptions {
@@ -90,8 +88,7 @@ fn one_version_of_each_key_costs_the_same_however_many_stay() {
                     .unwrap();
             }
         }
-        db.write(&WriteOptions::default(), batch.into_write_batch())
-            .unwrap();
+        db.write(batch.into_write_batch()).unwrap();
         let options = BatchOptions {
             statistics,
             ..BatchOptions::default()
@@ -127,8 +124,7 @@ fn pages_of_one_key_cost_together_what_they_remove() {
         let at = Timestamp::from_nanos(version);
         batch.put_blind(b"key", at, Value::Bytes(b"value")).unwrap();
     }
-    db.write(&WriteOptions::default(), batch.into_write_batch())
-        .unwrap();
+    db.write(batch.into_write_batch()).unwrap();
     let (mut all, pages) = (0, 64);
     for page in 1..=pages {
         let mut batch = MvccBatch::new(&db, &family, BatchOptions::default(), NOW);
@@ -138,8 +134,7 @@ fn pages_of_one_key_cost_together_what_they_remove() {
         }];
         batch.garbage_collect(&mut keys).unwrap();
         all += total(batch.counters());
-        db.write(&WriteOptions::default(), batch.into_write_batch())
-            .unwrap();
+        db.write(batch.into_write_batch()).unwrap();
     }
     let removed = (VERSIONS / 2) as u64;
     assert!(

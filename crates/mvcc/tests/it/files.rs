@@ -32,11 +32,11 @@ fn versions_lie_in_files_from_new_to_old() {
     let db = Db::open(&options, Path::new("/db")).unwrap();
     for wall in 1..=50 {
         for name in ["a", "b", "d"] {
-            db.put(&key(name.as_bytes(), wall), &wall.to_be_bytes()).unwrap();
+            db.put(key(name.as_bytes(), wall), wall.to_be_bytes()).unwrap();
         }
     }
-    db.flush(&Default::default()).unwrap();
-    let mut iter = db.iter(&ReadOptions {
+    db.flush().unwrap();
+    let mut iter = db.iter_opt(&ReadOptions {
         prefix_same_as_start: true,
         ..ReadOptions::default()
     });

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker::{Db, FlushOptions, WriteOptions};
+use esker::{Db, WriteOptions};
 use mvcc::{
     BatchOptions, CompactionGc, Fingerprint, MvccStore, RangeTombstoneOptions, Span, Timestamp, Value,
 };
@@ -111,7 +111,7 @@ fn write(rng: &mut TestRng, writes: &[Write]) -> Written {
             batch.commit(&WriteOptions::default()).unwrap();
         }
         match rng.u32(..4) {
-            0 => db.flush(&FlushOptions::default()).unwrap(),
+            0 => db.flush().unwrap(),
             1 => compact(&db),
             _ => {}
         }
@@ -122,8 +122,7 @@ fn write(rng: &mut TestRng, writes: &[Write]) -> Written {
 
 fn compact(db: &Db) {
     let family = db.default_column_family();
-    db.compact_range(&family, &Default::default(), None, None)
-        .unwrap();
+    db.compact_range_cf(&family, None, None).unwrap();
 }
 
 impl Written {

@@ -25,7 +25,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker::{CompressionType, Db, FlushOptions, WriteOptions};
+use esker::{CompressionType, Db, WriteOptions};
 use mvcc::{
     BatchOptions, Error, ExportOptions, GcKey, GcOptions, KeyTypes, MvccIterator, MvccKey, MvccReadOptions,
     MvccStats, MvccStore, PredicateDeleteOptions, RangeTombstone, RangeTombstoneOptions, ReadCounters,
@@ -159,7 +159,7 @@ fn run(state: &mut State, input: &str, stats: bool, out: &mut String) -> Option<
             assert!(left.is_empty(), "{text}: unknown arguments: {left:?}");
         }
         if state.flushes {
-            state.db.flush(&FlushOptions::default()).unwrap();
+            state.db.flush().unwrap();
         }
         let after = state.store.recount(NOW).unwrap();
         assert_eq!(state.store.stats(NOW), Some(after), "{text}");
@@ -229,7 +229,7 @@ fn show_counters(what: &str, cost: &ReadCounters, out: &mut String) {
 
 fn dump(db: &Db, out: &mut String) {
     show_ranges("range", &range_tombstones(db), out);
-    let mut iter = db.iter(&Default::default());
+    let mut iter = db.iter();
     iter.seek(&[0, 0]);
     if !iter.valid() {
         out.push_str("<no data>\n");
@@ -674,10 +674,10 @@ impl Line {
                 }
                 Ok(())
             }
-            "flush" => Ok(state.db.flush(&FlushOptions::default())?),
+            "flush" => Ok(state.db.flush()?),
             "compact" => {
                 let family = state.db.default_column_family();
-                Ok(state.db.compact_range(&family, &Default::default(), None, None)?)
+                Ok(state.db.compact_range_cf(&family, None, None)?)
             }
             other => panic!("no command {other}"),
         }

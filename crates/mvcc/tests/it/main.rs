@@ -10,6 +10,7 @@ mod crash;
 mod files;
 mod fingerprint;
 mod history;
+mod key_batches;
 mod model;
 mod old_versions;
 mod oracle;

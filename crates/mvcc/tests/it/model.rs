@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use esker::{CompressionType, Db, ErrorKind, FilterPolicy, FlushOptions, Options, WriteOptions};
+use esker::{CompressionType, Db, ErrorKind, FilterPolicy, Options, WriteOptions};
 use mvcc::{
     BatchOptions, CompactionGc, Error, ExportOptions, GcKey, GcOptions, MvccKey, MvccReadOptions, MvccStats,
     MvccStore, RangeTombstone, RangeTombstoneOptions, ReadCounters, Reader, Resume, ResumeReason,
@@ -247,7 +247,7 @@ pub fn range_tombstones(db: &Db) -> Vec<RangeTombstone> {
 
 /// Every version that is stored.
 pub fn dump(db: &Db) -> Found {
-    let mut iter = db.iter(&Default::default());
+    let mut iter = db.iter();
     // The position after the store's record.
     iter.seek(&[0, 0]);
     let mut all = Vec::new();
@@ -275,7 +275,7 @@ pub fn open(fs: Arc<dyn FileSystem>) -> Db {
     open_at(fs, "/db")
 }
 
-/// As `open`, with compactions that drop garbage.
+/// Opens as `open` does, with compactions that drop garbage.
 pub fn open_collecting(fs: Arc<dyn FileSystem>, gc: &CompactionGc) -> Db {
     open_with(fs, "/db", |options| gc.configure(&mut options.column_family))
 }
@@ -1142,13 +1142,12 @@ fn the_store_is_the_model() {
             assert_eq!(range_tombstones(&db), deleted);
             match rng.u32(..10) {
                 0 => {
-                    db.flush(&FlushOptions::default()).unwrap();
+                    db.flush().unwrap();
                     since = vec![model.clone()];
                 }
                 1 => {
                     let family = db.default_column_family();
-                    db.compact_range(&family, &Default::default(), None, None)
-                        .unwrap();
+                    db.compact_range_cf(&family, None, None).unwrap();
                     since = vec![model.clone()];
                 }
                 2 => {

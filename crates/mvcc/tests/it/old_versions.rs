@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::statistics::{Statistics, Ticker};
-use esker::{CompactRangeOptions, CompressionType, Db, FlushOptions, WriteOptions};
+use esker::{CompactRangeOptions, CompressionType, Db, WriteOptions};
 use mvcc::{BatchOptions, CompactionGc, MvccReadOptions, MvccStore, RevertOptions, Span, Timestamp, Value};
 use vfs::{FileSystem, MemFs};
 
@@ -68,7 +68,7 @@ impl Stage {
     }
 
     fn flush(&self) {
-        self.db.flush(&FlushOptions::default()).unwrap();
+        self.db.flush().unwrap();
     }
 
     fn compact(&self) {
@@ -77,7 +77,7 @@ impl Stage {
             bottommost_level_compaction: esker::BottommostLevelCompaction::Force,
             ..CompactRangeOptions::default()
         };
-        self.db.compact_range(&family, &all, None, None).unwrap();
+        self.db.compact_range_cf_opt(&family, None, None, &all).unwrap();
     }
 
     /// The number of live blobs.
@@ -99,7 +99,7 @@ impl Stage {
         self.check_at(at(second), written);
     }
 
-    /// As `check`, at any time and not only at a full second.
+    /// Checks as `check` does, at any time and not only at a full second.
     fn check_at(&self, time: Timestamp, written: i64) {
         for reverse in [false, true] {
             let options = MvccReadOptions {

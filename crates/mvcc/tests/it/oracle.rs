@@ -36,15 +36,14 @@ fn tables(dir: &Path) -> Vec<PathBuf> {
             batch.put(key.as_bytes(), at, Value::Int(second)).unwrap();
         }
         batch.commit(&WriteOptions::default()).unwrap();
-        db.flush(&Default::default()).unwrap();
+        db.flush().unwrap();
     }
     let now = Timestamp::from_secs(5).wall;
     store
         .collect_garbage(Duration::from_secs(3), now, &Default::default())
         .unwrap();
-    db.flush(&Default::default()).unwrap();
-    db.compact_range(&family, &Default::default(), None, None)
-        .unwrap();
+    db.flush().unwrap();
+    db.compact_range_cf(&family, None, None).unwrap();
     drop(store);
     db.close().unwrap();
     let files = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());

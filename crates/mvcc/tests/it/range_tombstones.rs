@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use esker::{ErrorKind, FlushOptions, PerfLevel, WriteOptions, perf};
+use esker::{ErrorKind, PerfLevel, WriteOptions, perf};
 use mvcc::{
     BatchOptions, Error, GcOptions, MvccBatch, MvccReadOptions, MvccStore, RangeTombstone, Reader, Span,
     Timestamp, Value,
@@ -53,13 +53,13 @@ fn whoever_has_not_asked_for_them_writes_none_but_heeds_them() {
         time(2)
     )));
     // The record has the form that releases without range tombstones read.
-    assert_eq!(db.get(&[0]).unwrap().unwrap()[0], 1);
+    assert_eq!(db.get([0]).unwrap().unwrap()[0], 1);
     drop(plain);
     let writer = store(&db, options());
     let mut batch = writer.begin(NOW);
     assert!(delete(&mut batch, b"a", b"c", time(2)).unwrap());
     batch.commit(&WriteOptions::default()).unwrap();
-    assert_eq!(db.get(&[0]).unwrap().unwrap()[0], 2);
+    assert_eq!(db.get([0]).unwrap().unwrap()[0], 2);
     drop(writer);
     for statistics in [true, false] {
         let options = BatchOptions {
@@ -90,7 +90,7 @@ fn whoever_has_not_asked_for_them_writes_none_but_heeds_them() {
         .collect_garbage_at(time(2), NOW, &GcOptions::default())
         .unwrap();
     assert_eq!(range_tombstones(&db), []);
-    assert_eq!(db.get(&[0]).unwrap().unwrap()[0], 1);
+    assert_eq!(db.get([0]).unwrap().unwrap()[0], 1);
 }
 
 /// A snapshot of the engine has the range tombstones of its moment.
@@ -169,7 +169,7 @@ fn write_step(
     };
     batch.commit(&write)?;
     if step % 5 == 0 {
-        db.flush(&FlushOptions::default())?;
+        db.flush()?;
     }
     if write.sync || step % 5 == 0 {
         *durable = states.len() - 1;
@@ -293,7 +293,7 @@ fn what_is_hidden_is_not_read() {
                 .unwrap();
         }
         batch.commit(&WriteOptions::default()).unwrap();
-        db.flush(&FlushOptions::default()).unwrap();
+        db.flush().unwrap();
     };
     let all: Vec<usize> = (0..5000).collect();
     write(&all, 1);
@@ -306,8 +306,7 @@ fn what_is_hidden_is_not_read() {
     batch.commit(&WriteOptions::default()).unwrap();
     write(&[500, 3000, 3001], 3);
     let family = db.default_column_family();
-    db.compact_range(&family, &Default::default(), None, None)
-        .unwrap();
+    db.compact_range_cf(&family, None, None).unwrap();
     let scan = |span, at, reverse| {
         let options = MvccReadOptions {
             reverse,
@@ -358,7 +357,7 @@ fn what_is_deleted_is_not_counted_again() {
         batch.put(&key, time(1), Value::Bytes(&[7; 100])).unwrap();
     }
     batch.commit(&WriteOptions::default()).unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     for (second, most) in [(2, u64::MAX), (4, 1000), (6, 1000)] {
         let mut batch = store.begin(NOW);
         assert!(delete(&mut batch, b"key", b"kez", time(second)).unwrap());
@@ -368,7 +367,7 @@ fn what_is_deleted_is_not_counted_again() {
             .put(b"key02500", time(second + 1), Value::Bytes(b"new"))
             .unwrap();
         batch.commit(&WriteOptions::default()).unwrap();
-        db.flush(&FlushOptions::default()).unwrap();
+        db.flush().unwrap();
         let stats = store.stats(NOW).unwrap();
         assert_eq!((stats, stats.live_count), (store.recount(NOW).unwrap(), 1));
     }
@@ -433,10 +432,8 @@ fn nothing_visible_is_passed_over() {
             batch.commit(&WriteOptions::default()).unwrap();
             let family = db.default_column_family();
             match rng.u32(..12) {
-                0 | 1 => db.flush(&FlushOptions::default()).unwrap(),
-                2 => db
-                    .compact_range(&family, &Default::default(), None, None)
-                    .unwrap(),
+                0 | 1 => db.flush().unwrap(),
+                2 => db.compact_range_cf(&family, None, None).unwrap(),
                 3 => drop(
                     store
                         .collect_garbage_at(time(rng.i64(1..=second)), NOW, &Default::default())

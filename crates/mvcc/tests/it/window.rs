@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use esker::{FlushOptions, PerfLevel, WriteOptions, perf};
+use esker::{PerfLevel, WriteOptions, perf};
 use mvcc::{BatchOptions, Error, ExportOptions, MvccReadOptions, MvccStore, Span, Timestamp, Value};
 use vfs::MemFs;
 
@@ -30,7 +30,7 @@ fn filled() -> (esker::Db, MvccStore) {
                 .unwrap();
         }
         batch.commit(&WriteOptions::default()).unwrap();
-        db.flush(&FlushOptions::default()).unwrap();
+        db.flush().unwrap();
     }
     (db, store)
 }
@@ -84,12 +84,12 @@ fn what_was_removed_does_not_come_back() {
     put(b"a", 5);
     put(b"b", 5);
     put(b"b", 8);
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     let mut batch = store.begin(NOW);
     batch.revert_to(Span::ALL, time(4), &Default::default()).unwrap();
     batch.commit(&WriteOptions::default()).unwrap();
     put(b"c", 20);
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     put(b"b", 5);
     assert_eq!(count(&store, Span::ALL, 4, 9).0, 1);
     assert_eq!(count(&store, Span::ALL, 6, 9).0, 0);
@@ -108,7 +108,7 @@ fn versions_behind_a_removed_inline_value_are_seen() {
         }
         batch.put(key, time(second), Value::Bytes(b"v")).unwrap();
         batch.commit(&WriteOptions::default()).unwrap();
-        db.flush(&FlushOptions::default()).unwrap();
+        db.flush().unwrap();
     };
     write(b"a", 5, Some(Some(Value::Bytes(b"inline"))));
     write(b"z", 20, Some(None));

@@ -146,7 +146,7 @@ impl Run {
         let last = history.last().map_or(0, |(time, _)| *time);
         let time = self.now().max(last + 1);
         let timestamp = Timestamp::from_nanos(time);
-        let mut batch = self.store.begin(time);
+        let mut batch = self.store.begin_keys(&[&key], time);
         let written = match id {
             None => batch.delete(&key, timestamp).map(drop),
             Some(id) => {

@@ -36,7 +36,7 @@ pub(super) struct Touched {
 
 /// Tombstones as pairs of keys without timestamps, first and last, in any order.
 pub(super) trait Spans {
-    /// Calls `visit` with each of them.
+    /// Calls `visit` with each touched key.
     fn each(&self, visit: &mut dyn FnMut(&[u8], &[u8]));
 }
 

@@ -395,7 +395,7 @@ impl<'a> Edit<'a> {
                 group.push(child);
             }
             let node = self.new_node(Node::Inner(Inner::new(self.cmp, group, splits)));
-            // The first keeps the start of the node it replaces, which its parent knows.
+            // The first new node begins where the replaced node began, and the parent has that key already.
             let low = low.filter(|_| !pieces.is_empty());
             pieces.push(Piece { low, node });
         }

@@ -19,6 +19,18 @@ pub(crate) trait Drop: FnOnce(&esker::ColumnFamily) -> esker::Result<()> {}
 
 impl<F> Drop for F where F: FnOnce(&esker::ColumnFamily) -> esker::Result<()> {}
 
+/// Creates a family, whose rows do not expire if the database has times to live.
+fn created(
+    db: &impl DBInner,
+    name: &str,
+    options: &esker::ColumnFamilyOptions,
+) -> esker::Result<esker::ColumnFamily> {
+    match db.ttl() {
+        None => db.engine().create_column_family(name, options),
+        Some(ttl) => ttl.create_column_family(name, options, esker::FamilyTtl::RocksDb(0)),
+    }
+}
+
 fn no_such(name: &str) -> Error {
     Error::new(format!("Invalid column family: {name}"))
 }
@@ -81,10 +93,9 @@ impl<D: DBInner> DBCommon<SingleThreaded, D> {
     /// # Errors
     /// A family of that name exists; `Not implemented` with the name of an option that Esker does not have.
     pub fn create_cf<N: AsRef<str>>(&mut self, name: N, opts: &Options) -> Result<(), Error> {
-        let db = self.inner.engine();
-        self.families.create(name.as_ref(), opts, |name, options| {
-            db.create_column_family(name, options)
-        })
+        let db = &self.inner;
+        self.families
+            .create(name.as_ref(), opts, |name, options| created(db, name, options))
     }
 
     /// Drops a column family and all its rows.
@@ -108,10 +119,9 @@ impl<D: DBInner> DBCommon<MultiThreaded, D> {
     /// # Errors
     /// A family of that name exists; `Not implemented` with the name of an option that Esker does not have.
     pub fn create_cf<N: AsRef<str>>(&self, name: N, opts: &Options) -> Result<(), Error> {
-        let db = self.inner.engine();
-        self.families.create(name.as_ref(), opts, |name, options| {
-            db.create_column_family(name, options)
-        })
+        let db = &self.inner;
+        self.families
+            .create(name.as_ref(), opts, |name, options| created(db, name, options))
     }
 
     /// Drops a column family. Its rows stay readable through its handles.

@@ -29,7 +29,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// # Errors
     /// The errors of the flush.
     pub fn flush_opt(&self, flushopts: &FlushOptions) -> Result<(), Error> {
-        Ok(self.engine().flush(&flushopts.inner)?)
+        Ok(self.engine().flush_opt(&flushopts.inner)?)
     }
 
     /// Writes the memtable of a family to a table.
@@ -46,7 +46,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// The errors of the flush.
     pub fn flush_cf_opt(&self, cf: &impl AsColumnFamilyRef, flushopts: &FlushOptions) -> Result<(), Error> {
         let families = [cf.family().clone()];
-        Ok(self.engine().flush_cf(&flushopts.inner, &families)?)
+        Ok(self.engine().flush_cf_opt(&families, &flushopts.inner)?)
     }
 
     /// Writes the memtables of several families to tables.
@@ -55,7 +55,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// The errors of the flush.
     pub fn flush_cfs_opt(&self, cfs: &[&impl AsColumnFamilyRef], opts: &FlushOptions) -> Result<(), Error> {
         let families: Vec<_> = cfs.iter().map(|cf| cf.family().clone()).collect();
-        Ok(self.engine().flush_cf(&opts.inner, &families)?)
+        Ok(self.engine().flush_cf_opt(&families, &opts.inner)?)
     }
 
     /// Compacts the keys of the default family from `start` to `end`. An error goes to the info log, as in
@@ -108,7 +108,9 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         {
             return;
         }
-        let _ = self.engine().compact_range(family, &opts.inner, start, end);
+        let _ = self
+            .engine()
+            .compact_range_cf_opt(family, start, end, &opts.inner);
     }
 
     /// Returns when no flush and no compaction runs or is due.
@@ -127,8 +129,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         }
         if opts.flush {
             let families = self.engine().column_families();
-            self.engine()
-                .flush_cf(&esker::FlushOptions::default(), &families)?;
+            self.engine().flush_cf(&families)?;
         }
         Ok(self.engine().wait_for_compact()?)
     }

@@ -82,16 +82,27 @@ pub trait DBInner {
     /// The engine's handle.
     #[doc(hidden)]
     fn engine(&self) -> &esker::Db;
+
+    /// The times to live of its rows, if they have any.
+    #[doc(hidden)]
+    fn ttl(&self) -> Option<&esker::DbWithTtl> {
+        None
+    }
 }
 
 /// A database without transactions.
 pub struct DBWithThreadModeInner {
     db: esker::Db,
+    ttl: Option<esker::DbWithTtl>,
 }
 
 impl DBInner for DBWithThreadModeInner {
     fn engine(&self) -> &esker::Db {
         &self.db
+    }
+
+    fn ttl(&self) -> Option<&esker::DbWithTtl> {
+        self.ttl.as_ref()
     }
 }
 
@@ -166,6 +177,10 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
 
 impl<T: ThreadMode, D: DBInner> DBAccess for DBCommon<T, D> {
     crate::access::reads_of_its_engine!();
+
+    fn ttl(&self) -> Option<&esker::DbWithTtl> {
+        self.inner.ttl()
+    }
 }
 
 impl<T: ThreadMode, D: DBInner> Drop for DBCommon<T, D> {

@@ -9,11 +9,11 @@ use crate::{ColumnFamilyDescriptor, ColumnFamilyTtl, DEFAULT_COLUMN_FAMILY_NAME,
 
 /// The mode of an open.
 pub(crate) enum Access<'a> {
-    /// For writing.
+    /// The database is opened for writing.
     ReadWrite,
-    /// For writing by transactions that lock.
+    /// The database is opened for writing by transactions that lock.
     Transactions,
-    /// For reading the present state.
+    /// The database is opened for reading its present state.
     ReadOnly { error_if_log_file_exist: bool },
     /// For following another process that writes; with a directory of its own.
     Secondary(&'a Path),
@@ -52,6 +52,11 @@ pub(crate) fn open(
         }
         Access::Secondary(secondary) => esker::Db::open_as_secondary(&engine, path, secondary)?,
     };
+    let families = families_of(&db, names)?;
+    Ok((db, families))
+}
+
+fn families_of(db: &esker::Db, names: Vec<String>) -> Result<BTreeMap<String, esker::ColumnFamily>, Error> {
     let mut families = BTreeMap::new();
     for name in names {
         let family = db
@@ -59,7 +64,45 @@ pub(crate) fn open(
             .ok_or_else(|| Error::invalid_argument(format!("Column family not found: {name}")))?;
         families.insert(name, family);
     }
+    Ok(families)
+}
+
+/// Opens a database whose rows expire, as [`open`] does others.
+fn open_ttl(
+    options: &Options,
+    path: &Path,
+    descriptors: &[ColumnFamilyDescriptor],
+    ttl: Duration,
+) -> Result<(esker::DbWithTtl, BTreeMap<String, esker::ColumnFamily>), Error> {
+    let engine = engine_options(options, descriptors)?;
+    let of = |own| {
+        esker::FamilyTtl::RocksDb(match own {
+            ColumnFamilyTtl::Disabled => 0,
+            ColumnFamilyTtl::Duration(own) => seconds(own),
+            ColumnFamilyTtl::SameAsDb => seconds(ttl),
+        })
+    };
+    let mut names: Vec<String> = descriptors.iter().map(|cf| cf.name.clone()).collect();
+    if !names.iter().any(|name| name == DEFAULT_COLUMN_FAMILY_NAME) {
+        names.push(DEFAULT_COLUMN_FAMILY_NAME.to_owned());
+    }
+    check_named(&engine, path, &names)?;
+    let ttls = esker::TtlOptions {
+        default: of(ColumnFamilyTtl::SameAsDb),
+        families: descriptors
+            .iter()
+            .map(|cf| (cf.name.clone(), of(cf.ttl)))
+            .collect(),
+        read_only: false,
+    };
+    let db = esker::DbWithTtl::open_with(&engine, path, &ttls)?;
+    let families = families_of(db.db(), names)?;
     Ok((db, families))
+}
+
+/// RocksDB counts whole seconds.
+fn seconds(ttl: Duration) -> i32 {
+    i32::try_from(ttl.as_secs()).unwrap_or(i32::MAX)
 }
 
 /// The engine's options for a database with these families.
@@ -152,7 +195,7 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
         access: &Access<'_>,
     ) -> Result<Self, Error> {
         let (db, families) = open(opts, path, descriptors, access)?;
-        let inner = DBWithThreadModeInner { db };
+        let inner = DBWithThreadModeInner { db, ttl: None };
         Ok(DBCommon::new(inner, families, path.to_path_buf()))
     }
 
@@ -204,18 +247,19 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
         Self::open_descriptors(opts, primary_path.as_ref(), Vec::new(), &access)
     }
 
-    /// Opens a database whose rows expire.
+    /// Opens a database whose rows live for `ttl`: a compaction drops them afterwards. Values end with the
+    /// time of their write, which a database without a time to live shows.
     ///
     /// # Errors
-    /// `Not implemented`.
+    /// The errors of [`open`](Self::open).
     pub fn open_with_ttl<P: AsRef<Path>>(opts: &Options, path: P, ttl: Duration) -> Result<Self, Error> {
         Self::open_cf_descriptors_with_ttl(opts, path, Vec::new(), ttl)
     }
 
-    /// Opens a database whose rows expire, with these families.
+    /// Opens a database whose rows live for `ttl`, with these families.
     ///
     /// # Errors
-    /// `Not implemented`.
+    /// The errors of [`open_cf`](Self::open_cf).
     pub fn open_cf_with_ttl<P, I, N>(opts: &Options, path: P, cfs: I, ttl: Duration) -> Result<Self, Error>
     where
         P: AsRef<Path>,
@@ -229,21 +273,28 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
         Self::open_cf_descriptors_with_ttl(opts, path, cfs, ttl)
     }
 
-    /// Opens a database whose rows expire, with these families.
+    /// Opens a database whose rows expire, with these families, each with its own time to live. Rows of the
+    /// default family live for `ttl` unless it is named.
     ///
     /// # Errors
-    /// `Not implemented`.
+    /// The errors of [`open_cf`](Self::open_cf).
     pub fn open_cf_descriptors_with_ttl<P, I>(
-        _opts: &Options,
-        _path: P,
-        _cfs: I,
-        _ttl: Duration,
+        opts: &Options,
+        path: P,
+        cfs: I,
+        ttl: Duration,
     ) -> Result<Self, Error>
     where
         P: AsRef<Path>,
         I: IntoIterator<Item = ColumnFamilyDescriptor>,
     {
-        Err(Error::not_implemented("DB::open_with_ttl"))
+        let descriptors: Vec<ColumnFamilyDescriptor> = cfs.into_iter().collect();
+        let (db, families) = open_ttl(opts, path.as_ref(), &descriptors, ttl)?;
+        let inner = DBWithThreadModeInner {
+            db: db.db().clone(),
+            ttl: Some(db),
+        };
+        Ok(DBCommon::new(inner, families, path.as_ref().to_path_buf()))
     }
 
     /// Opens a database with these families, with default options.

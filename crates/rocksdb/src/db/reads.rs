@@ -92,9 +92,13 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         let Ok(options) = options.engine() else {
             return (true, None);
         };
-        match self.engine().key_may_exist(options, family, key) {
+        match self.engine().key_may_exist_cf_opt(family, key, options) {
             Ok(esker::KeyMayExist::No) => (false, None),
-            Ok(esker::KeyMayExist::Yes(value)) => (true, Some(CSlice(value.into_vec()))),
+            Ok(esker::KeyMayExist::Yes(value)) => {
+                let mut value = value.into_vec();
+                value.truncate(value.len().saturating_sub(self.value_suffix()));
+                (true, Some(CSlice(value)))
+            }
             Ok(esker::KeyMayExist::Maybe) | Err(_) => (true, None),
         }
     }

@@ -11,7 +11,25 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         value: &[u8],
         options: &WriteOptions,
     ) -> Result<(), Error> {
-        Ok(self.engine().put_opt(&options.inner, family, key, value)?)
+        let written = match self.inner().ttl() {
+            None => self.engine().put_cf_opt(family, key, value, &options.inner),
+            Some(ttl) => ttl.put_cf_opt(family, key, value, &options.inner),
+        };
+        Ok(written?)
+    }
+
+    fn merge_in(
+        &self,
+        family: &esker::ColumnFamily,
+        key: &[u8],
+        operand: &[u8],
+        options: &WriteOptions,
+    ) -> Result<(), Error> {
+        let written = match self.inner().ttl() {
+            None => self.engine().merge_cf_opt(family, key, operand, &options.inner),
+            Some(ttl) => ttl.merge_cf_opt(family, key, operand, &options.inner),
+        };
+        Ok(written?)
     }
 
     fn default_family(&self) -> esker::ColumnFamily {
@@ -26,7 +44,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     ) -> Result<(), Error> {
         let mut batch = esker::WriteBatch::new();
         add(&mut batch);
-        Ok(self.engine().write(&options.inner, batch)?)
+        self.write_batch(batch, options)
     }
 
     /// Sets a key of the default family.
@@ -172,10 +190,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         K: AsRef<[u8]>,
         V: AsRef<[u8]>,
     {
-        let (family, options) = (self.default_family(), &writeopts.inner);
-        Ok(self
-            .engine()
-            .merge(options, &family, key.as_ref(), value.as_ref())?)
+        self.merge_in(&self.default_family(), key.as_ref(), value.as_ref(), writeopts)
     }
 
     /// Adds a merge operand to a key.
@@ -205,10 +220,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         K: AsRef<[u8]>,
         V: AsRef<[u8]>,
     {
-        let (family, options) = (cf.family(), &writeopts.inner);
-        Ok(self
-            .engine()
-            .merge(options, family, key.as_ref(), value.as_ref())?)
+        self.merge_in(cf.family(), key.as_ref(), value.as_ref(), writeopts)
     }
 
     /// Deletes a key of the default family.
@@ -227,7 +239,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         let family = self.default_family();
         Ok(self
             .engine()
-            .delete_opt(&writeopts.inner, &family, key.as_ref())?)
+            .delete_cf_opt(&family, key.as_ref(), &writeopts.inner)?)
     }
 
     /// Deletes a key.
@@ -249,7 +261,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         writeopts: &WriteOptions,
     ) -> Result<(), Error> {
         let options = &writeopts.inner;
-        Ok(self.engine().delete_opt(options, cf.family(), key.as_ref())?)
+        Ok(self.engine().delete_cf_opt(cf.family(), key.as_ref(), options)?)
     }
 
     /// Deletes a key of the default family as of a timestamp.
@@ -315,11 +327,17 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         to: &[u8],
         options: &WriteOptions,
     ) -> Result<(), Error> {
-        Ok(self.engine().delete_range(&options.inner, family, from, to)?)
+        Ok(self
+            .engine()
+            .delete_range_cf_opt(family, from, to, &options.inner)?)
     }
 
     pub(crate) fn write_batch(&self, batch: esker::WriteBatch, options: &WriteOptions) -> Result<(), Error> {
-        Ok(self.engine().write(&options.inner, batch)?)
+        let written = match self.inner().ttl() {
+            None => self.engine().write_opt(batch, &options.inner),
+            Some(ttl) => ttl.write_opt(&batch, &options.inner),
+        };
+        Ok(written?)
     }
 }
 

@@ -37,7 +37,7 @@ impl<DB> Transaction<'_, DB> {
     ) -> Result<Option<esker::PinnedValue>, Error> {
         let options = opts.engine()?;
         let mut inner = self.inner.lock();
-        Ok(inner.get_for_update(options, family, key, exclusive, true)?)
+        Ok(inner.get_for_update_cf_opt(family, key, exclusive, true, options)?)
     }
 }
 
@@ -54,7 +54,7 @@ impl<DB> DBAccess for Transaction<'_, DB> {
     ) -> Result<Option<esker::PinnedValue>, Error> {
         let options = options.engine()?;
         let family = family.unwrap_or(&self.default_family);
-        Ok(self.inner.lock().get(options, family, key)?)
+        Ok(self.inner.lock().get_cf_opt(family, key, options)?)
     }
 
     fn engine_iter(
@@ -64,7 +64,7 @@ impl<DB> DBAccess for Transaction<'_, DB> {
     ) -> Result<esker::DbIterator, Error> {
         let options = options.engine()?;
         let family = family.unwrap_or(&self.default_family);
-        Ok(self.inner.lock().iter(options, family)?)
+        Ok(self.inner.lock().iter_cf_opt(family, options)?)
     }
 }
 
@@ -206,7 +206,7 @@ impl<DB> Transaction<'_, DB> {
         Ok(self
             .inner
             .lock()
-            .put(&self.default_family, key.as_ref(), value.as_ref())?)
+            .put_cf(&self.default_family, key.as_ref(), value.as_ref())?)
     }
 
     /// Adds a merge operand to a key.
@@ -217,7 +217,7 @@ impl<DB> Transaction<'_, DB> {
         Ok(self
             .inner
             .lock()
-            .merge(&self.default_family, key.as_ref(), value.as_ref())?)
+            .merge_cf(&self.default_family, key.as_ref(), value.as_ref())?)
     }
 
     /// Deletes a key.
@@ -225,7 +225,7 @@ impl<DB> Transaction<'_, DB> {
     /// # Errors
     /// The errors of the lock, the read or the write.
     pub fn delete<K: AsRef<[u8]>>(&self, key: K) -> Result<(), Error> {
-        Ok(self.inner.lock().delete(&self.default_family, key.as_ref())?)
+        Ok(self.inner.lock().delete_cf(&self.default_family, key.as_ref())?)
     }
 
     /// The value of a key, which is locked.
@@ -296,7 +296,10 @@ impl<DB> Transaction<'_, DB> {
         key: K,
         value: V,
     ) -> Result<(), Error> {
-        Ok(self.inner.lock().put(cf.family(), key.as_ref(), value.as_ref())?)
+        Ok(self
+            .inner
+            .lock()
+            .put_cf(cf.family(), key.as_ref(), value.as_ref())?)
     }
 
     /// Adds a merge operand to a key.
@@ -312,7 +315,7 @@ impl<DB> Transaction<'_, DB> {
         Ok(self
             .inner
             .lock()
-            .merge(cf.family(), key.as_ref(), value.as_ref())?)
+            .merge_cf(cf.family(), key.as_ref(), value.as_ref())?)
     }
 
     /// Deletes a key.
@@ -320,6 +323,6 @@ impl<DB> Transaction<'_, DB> {
     /// # Errors
     /// The errors of the lock, the read or the write.
     pub fn delete_cf<K: AsRef<[u8]>>(&self, cf: &impl AsColumnFamilyRef, key: K) -> Result<(), Error> {
-        Ok(self.inner.lock().delete(cf.family(), key.as_ref())?)
+        Ok(self.inner.lock().delete_cf(cf.family(), key.as_ref())?)
     }
 }

@@ -158,7 +158,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// # Errors
     /// The errors of the lock, the read or the write.
     pub fn flush_opt(&self, flushopts: &FlushOptions) -> Result<(), Error> {
-        Ok(self.engine().flush(&flushopts.inner)?)
+        Ok(self.engine().flush_opt(&flushopts.inner)?)
     }
 
     /// Writes the memtable of a family to a table.
@@ -175,7 +175,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// The errors of the lock, the read or the write.
     pub fn flush_cf_opt(&self, cf: &impl AsColumnFamilyRef, flushopts: &FlushOptions) -> Result<(), Error> {
         let families = [cf.family().clone()];
-        Ok(self.engine().flush_cf(&flushopts.inner, &families)?)
+        Ok(self.engine().flush_cf_opt(&families, &flushopts.inner)?)
     }
 
     /// Writes the memtables of several families to tables.
@@ -184,7 +184,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// The errors of the lock, the read or the write.
     pub fn flush_cfs_opt(&self, cfs: &[&impl AsColumnFamilyRef], opts: &FlushOptions) -> Result<(), Error> {
         let families: Vec<_> = cfs.iter().map(|cf| cf.family().clone()).collect();
-        Ok(self.engine().flush_cf(&opts.inner, &families)?)
+        Ok(self.engine().flush_cf_opt(&families, &opts.inner)?)
     }
 
     /// Begins a transaction.
@@ -217,11 +217,11 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// # Errors
     /// The errors of the lock, the read or the write.
     pub fn put<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, key: K, value: V) -> Result<(), Error> {
-        Ok(self.inner.put(
-            &WriteOptions::default().inner,
+        Ok(self.inner.put_cf_opt(
             &self.default_family(),
             key.as_ref(),
             value.as_ref(),
+            &WriteOptions::default().inner,
         )?)
     }
 
@@ -230,11 +230,11 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// # Errors
     /// The errors of the lock, the read or the write.
     pub fn merge<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, key: K, value: V) -> Result<(), Error> {
-        Ok(self.inner.merge(
-            &WriteOptions::default().inner,
+        Ok(self.inner.merge_cf_opt(
             &self.default_family(),
             key.as_ref(),
             value.as_ref(),
+            &WriteOptions::default().inner,
         )?)
     }
 
@@ -243,10 +243,10 @@ impl<T: ThreadMode> TransactionDB<T> {
     /// # Errors
     /// The errors of the lock, the read or the write.
     pub fn delete<K: AsRef<[u8]>>(&self, key: K) -> Result<(), Error> {
-        Ok(self.inner.delete(
-            &WriteOptions::default().inner,
+        Ok(self.inner.delete_cf_opt(
             &self.default_family(),
             key.as_ref(),
+            &WriteOptions::default().inner,
         )?)
     }
 
@@ -260,11 +260,11 @@ impl<T: ThreadMode> TransactionDB<T> {
         value: V,
         writeopts: &WriteOptions,
     ) -> Result<(), Error> {
-        Ok(self.inner.put(
-            &writeopts.inner,
+        Ok(self.inner.put_cf_opt(
             &self.default_family(),
             key.as_ref(),
             value.as_ref(),
+            &writeopts.inner,
         )?)
     }
 
@@ -278,11 +278,11 @@ impl<T: ThreadMode> TransactionDB<T> {
         value: V,
         writeopts: &WriteOptions,
     ) -> Result<(), Error> {
-        Ok(self.inner.merge(
-            &writeopts.inner,
+        Ok(self.inner.merge_cf_opt(
             &self.default_family(),
             key.as_ref(),
             value.as_ref(),
+            &writeopts.inner,
         )?)
     }
 
@@ -293,7 +293,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     pub fn delete_opt<K: AsRef<[u8]>>(&self, key: K, writeopts: &WriteOptions) -> Result<(), Error> {
         Ok(self
             .inner
-            .delete(&writeopts.inner, &self.default_family(), key.as_ref())?)
+            .delete_cf_opt(&self.default_family(), key.as_ref(), &writeopts.inner)?)
     }
 
     /// Sets a key.
@@ -306,11 +306,11 @@ impl<T: ThreadMode> TransactionDB<T> {
         key: K,
         value: V,
     ) -> Result<(), Error> {
-        Ok(self.inner.put(
-            &WriteOptions::default().inner,
+        Ok(self.inner.put_cf_opt(
             cf.family(),
             key.as_ref(),
             value.as_ref(),
+            &WriteOptions::default().inner,
         )?)
     }
 
@@ -324,11 +324,11 @@ impl<T: ThreadMode> TransactionDB<T> {
         key: K,
         value: V,
     ) -> Result<(), Error> {
-        Ok(self.inner.merge(
-            &WriteOptions::default().inner,
+        Ok(self.inner.merge_cf_opt(
             cf.family(),
             key.as_ref(),
             value.as_ref(),
+            &WriteOptions::default().inner,
         )?)
     }
 
@@ -339,7 +339,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     pub fn delete_cf<K: AsRef<[u8]>>(&self, cf: &impl AsColumnFamilyRef, key: K) -> Result<(), Error> {
         Ok(self
             .inner
-            .delete(&WriteOptions::default().inner, cf.family(), key.as_ref())?)
+            .delete_cf_opt(cf.family(), key.as_ref(), &WriteOptions::default().inner)?)
     }
 
     /// Sets a key.
@@ -355,7 +355,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     ) -> Result<(), Error> {
         Ok(self
             .inner
-            .put(&writeopts.inner, cf.family(), key.as_ref(), value.as_ref())?)
+            .put_cf_opt(cf.family(), key.as_ref(), value.as_ref(), &writeopts.inner)?)
     }
 
     /// Adds a merge operand to a key.
@@ -371,7 +371,7 @@ impl<T: ThreadMode> TransactionDB<T> {
     ) -> Result<(), Error> {
         Ok(self
             .inner
-            .merge(&writeopts.inner, cf.family(), key.as_ref(), value.as_ref())?)
+            .merge_cf_opt(cf.family(), key.as_ref(), value.as_ref(), &writeopts.inner)?)
     }
 
     /// Deletes a key.
@@ -384,7 +384,9 @@ impl<T: ThreadMode> TransactionDB<T> {
         key: K,
         writeopts: &WriteOptions,
     ) -> Result<(), Error> {
-        Ok(self.inner.delete(&writeopts.inner, cf.family(), key.as_ref())?)
+        Ok(self
+            .inner
+            .delete_cf_opt(cf.family(), key.as_ref(), &writeopts.inner)?)
     }
 
     /// Applies a batch.
@@ -404,7 +406,7 @@ impl<T: ThreadMode> TransactionDB<T> {
         batch: WriteBatchWithTransaction<true>,
         writeopts: &WriteOptions,
     ) -> Result<(), Error> {
-        Ok(self.inner.write(&writeopts.inner, batch.engine()?)?)
+        Ok(self.inner.write_opt(batch.engine()?, &writeopts.inner)?)
     }
 }
 

@@ -177,7 +177,7 @@ fn errors_say_what_rocksdb_says() {
         ErrorKind::TimedOut
     );
     options.set_deadline(0);
-    options.set_io_timeout(1);
+    options.set_read_tier(rocksdb::ReadTier::Persisted);
     assert_eq!(
         db.get_opt("key", &options).unwrap_err().kind(),
         ErrorKind::NotSupported
@@ -340,7 +340,7 @@ fn options_are_read_from_text_and_from_the_database() {
     assert!(db.set_options(&[("no_such", "1")]).is_err());
     drop(db);
     let log = std::fs::read_to_string(path.join("LOG")).unwrap();
-    assert!(log.contains("Options.use_fsync: true"), "{log}");
+    assert!(log.contains("Options.use_fsync: 1"), "{log}");
     let cache = Cache::new_lru_cache(1 << 20);
     let (_, families) = Options::load_latest(&path, Env::new().unwrap(), true, cache).unwrap();
     assert_eq!(
@@ -375,4 +375,23 @@ fn a_database_lives_in_memory() {
     let db = DB::open(&options, "/in/memory").unwrap();
     assert_eq!(db.get("key").unwrap().unwrap(), b"value");
     assert!(!std::path::Path::new("/in/memory").exists());
+}
+
+#[test]
+fn rows_of_tables_are_in_the_row_cache() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = Cache::new_lru_cache(1 << 20);
+    let mut options = created();
+    options.set_row_cache(&cache);
+    let db = DB::open(&options, dir.path().join("db")).unwrap();
+    db.put("a", "1").unwrap();
+    db.flush().unwrap();
+    assert_eq!(cache.get_usage(), 0);
+    let mut reads = ReadOptions::default();
+    // The file system of the machine does not end reads.
+    reads.set_io_timeout(1);
+    reads.set_pin_data(true);
+    assert_eq!(db.get_opt("a", &reads).unwrap().unwrap(), b"1");
+    assert!(cache.get_usage() > 0);
+    assert_eq!(keys(db.iterator_opt(IteratorMode::Start, reads)), ["a"]);
 }

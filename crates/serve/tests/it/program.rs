@@ -1,6 +1,6 @@
 //! The page inside a program.
 
-use esker::{ColumnFamilyOptions, FlushOptions, ReadOptions};
+use esker::ColumnFamilyOptions;
 use esker_serve::Page;
 use esker_serve::http::Config;
 use tempfile::TempDir;
@@ -29,10 +29,10 @@ fn a_program_shows_its_stalls_pins_and_memory() {
         "{levels}"
     );
     drop(go);
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     db.wait_for_compact().unwrap();
     let snapshot = db.snapshot();
-    let mut iter = db.iter(&ReadOptions::default());
+    let mut iter = db.iter();
     iter.seek_to_first();
     let state = json(&page, "/api/state");
     let live = &state["live"];

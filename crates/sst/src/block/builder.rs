@@ -111,8 +111,9 @@ impl BlockBuilder {
         self.size() + key_len + value_len + restart + 4 + lengths + offset
     }
 
-    /// As [`size_after`](BlockBuilder::size_after) for an entry of [`add_delta`](BlockBuilder::add_delta),
-    /// whose full value has `value_len` bytes: RocksDB estimates a delta at half of that.
+    /// Returns [`size_after`](BlockBuilder::size_after) for an entry of
+    /// [`add_delta`](BlockBuilder::add_delta), whose full value has `value_len` bytes: RocksDB estimates a
+    /// delta at half of that.
     pub fn size_after_delta(&self, key_len: usize, value_len: usize) -> usize {
         let value = if self.counter >= self.restart_interval {
             value_len + 4 + base::coding::varint_len(value_len as u64)
@@ -164,8 +165,8 @@ impl BlockBuilder {
         common
     }
 
-    /// As [`add`](BlockBuilder::add), for a key that is known to have `common` bytes in common with the
-    /// [previous one](BlockBuilder::last_key).
+    /// Adds an entry as [`add`](BlockBuilder::add) does, for a key that is known to have `common` bytes in
+    /// common with the [previous one](BlockBuilder::last_key).
     #[inline]
     pub fn add_sharing(&mut self, key: &[u8], common: usize, value: &[u8]) {
         let shared = self.start_entry(key, common);

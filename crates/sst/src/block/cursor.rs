@@ -47,11 +47,11 @@ pub(crate) struct BlockCursor {
 /// The location of the current key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum KeyPlace {
-    /// In the block.
+    /// The key is in the block.
     Block,
-    /// In `buffer`.
+    /// The key is in `buffer`.
     Buffer,
-    /// In `rewritten`; the stored key is in `buffer`.
+    /// The key is in `rewritten`; the stored key is in `buffer`.
     Rewritten,
 }
 
@@ -217,9 +217,9 @@ impl BlockCursor {
         self.step(self.entry.end);
     }
 
-    /// As [`next`](BlockCursor::next). Returns the number of bytes that the stored key has in common with the
-    /// previous one, and its other bytes as they are in the block: the assembled key was written a moment
-    /// ago, and a read of it would wait for that write. Meaningful if the cursor is valid.
+    /// Moves as [`next`](BlockCursor::next) does. Returns the number of bytes that the stored key has in
+    /// common with the previous one, and its other bytes as they are in the block: the assembled key was
+    /// written a moment ago, and a read of it would wait for that write. Meaningful if the cursor is valid.
     #[inline(always)]
     pub fn next_sharing(&mut self) -> (usize, &[u8]) {
         let entries = self.held.get();
@@ -352,7 +352,8 @@ impl BlockCursor {
         }
     }
 
-    /// As `before`, by decoding the entries from the restart point on, unless an earlier step has done that.
+    /// Moves as `before` does, by decoding the entries from the restart point on, unless an earlier step has
+    /// done that.
     #[inline(never)]
     fn before_by_interval(&mut self) {
         if self

@@ -215,8 +215,8 @@ impl Block {
         }
     }
 
-    /// As [`Block::parse`] over `len` bytes at `offset` of a mapped file, without a copy. `None` if the file
-    /// is not mapped that far, or the block there must be copied.
+    /// Parses a block as [`Block::parse`] does, over `len` bytes at `offset` of a mapped file, without a
+    /// copy. `None` if the file is not mapped that far, or the block there must be copied.
     pub(crate) fn parse_mapped(
         file: &Arc<dyn vfs::RandomAccessFile>,
         offset: usize,

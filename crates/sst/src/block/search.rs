@@ -68,9 +68,9 @@ struct Version {
 
 /// The first entry at or after the target.
 enum First {
-    /// A version of the user key, perhaps too new.
+    /// The entry is a version of the user key, perhaps too new.
     Version(Version),
-    /// Not a version of the user key.
+    /// The entry is not a version of the user key.
     None(Outcome),
     /// The index cannot decide without whole keys.
     Unknown,

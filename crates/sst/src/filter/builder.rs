@@ -12,9 +12,9 @@ use super::{LEGACY_SEED, bloom, legacy_bloom};
 
 #[derive(Debug)]
 enum Hashes {
-    /// For FastLocalBloom: 8 bytes a key until the filter is built.
+    /// The hashes for FastLocalBloom and Ribbon: 8 bytes a key until the filter is built.
     Xxph3(Vec<u64>),
-    /// For the legacy filter.
+    /// The hashes for the legacy filter.
     Hash32(Vec<u32>),
 }
 

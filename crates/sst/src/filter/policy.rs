@@ -5,6 +5,15 @@ use crate::format::FV_NEW_FILTERS;
 
 /// The filter to write. Every release that reads the format version reads all of them, Ribbon filters from
 /// RocksDB 6.15 on.
+///
+/// ```
+/// # use esker_sst::filter as esker;
+/// use esker::FilterPolicy;
+///
+/// // Set as `BlockBasedOptions::filter_policy`.
+/// let policy = FilterPolicy::Bloom(10.0);
+/// assert_eq!(policy.whole_bits_per_key(), 10);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum FilterPolicy {
     /// No filter.

@@ -234,8 +234,8 @@ impl Index {
         self.seek_between(i + 1, end, target, &UserComparator::Bytewise, form)
     }
 
-    /// As [`approach_in_steps`](Index::approach_in_steps), and also prefetches everything that the search
-    /// reads next. Worth it if the caller waits for something else first.
+    /// Searches as [`approach_in_steps`](Index::approach_in_steps) does, and also prefetches everything that
+    /// the search reads next. Worth it if the caller waits for something else first.
     #[inline]
     pub(crate) fn approach(&self, target: &Target<'_>) -> Option<usize> {
         let leaf = self.approach_in_steps(target)?;

@@ -55,7 +55,7 @@ const MAPPED_AHEAD: usize = 8 << 10;
 const PLACES_AHEAD: usize = 6;
 /// Stands for a block number: the cache is not searched before the last step of the lookup.
 const UNLOCATED: usize = usize::MAX;
-/// As [`UNLOCATED`], for a lookup that does not ask the filter.
+/// The counterpart of [`UNLOCATED`] for a lookup that does not ask the filter.
 const UNLOCATED_UNFILTERED: usize = usize::MAX - 1;
 
 /// A value within a block, borrowed while the visitor runs.
@@ -131,8 +131,8 @@ impl Table {
         self.get_approached(key, Approached::default(), options, visit)
     }
 
-    /// As [`Table::get`], with the result of [`Table::approach`] or [`Table::approach_index`] for the same
-    /// table and key.
+    /// Reads a key as [`Table::get`] does, with the result of [`Table::approach`] or
+    /// [`Table::approach_index`] for the same table and key.
     #[inline]
     pub fn get_approached(
         &self,
@@ -211,7 +211,7 @@ impl Table {
         self.index.value.get().is_some_and(Index::reads_past_cache)
     }
 
-    /// As [`Table::locate`], for a lookup whose later steps do not ask the filter either.
+    /// Locates a key as [`Table::locate`] does, for a lookup whose later steps do not ask the filter either.
     #[inline]
     pub fn locate_unfiltered(&self, key: &LookupKey) -> Result<Option<Located>> {
         match self.caches_parts() {
@@ -222,7 +222,7 @@ impl Table {
         }
     }
 
-    /// As `locate_in_owned`, and prefetches the block's entry index.
+    /// Locates a key as `locate_in_owned` does, and prefetches the block's entry index.
     #[inline]
     fn locate_and_prefetch(&self, key: &LookupKey, approached: Approached) -> Result<Option<Located>> {
         let located = self.locate_in_owned(key, approached)?;

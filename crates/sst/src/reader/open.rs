@@ -9,6 +9,7 @@ use base::{Error, Kind, MAX_SEQNO, ParsedInternalKey, Result, SeqNo, UserCompara
 use rangedel::{FragmentedTombstones, RangeTombstone};
 use vfs::RandomAccessFile;
 
+use super::charge::Charge;
 use super::filter::FilterHandle;
 use super::{CachedParts, Lazy, Table, TableReadOptions};
 use crate::block::entries::Entries;
@@ -36,7 +37,12 @@ impl Table {
     /// not checked: that is for callers that have a MANIFEST.
     pub fn open(file: Arc<dyn RandomAccessFile>, options: TableReadOptions) -> Result<Arc<Table>> {
         let path = file.path().to_path_buf();
+        let charges_cache = options.charges_cache;
         Table::open_file(file, options)
+            .and_then(|table| match charges_cache {
+                true => table.charged(),
+                false => Ok(table),
+            })
             .map(Arc::new)
             .map_err(|error| error.in_file(&path))
     }
@@ -170,7 +176,21 @@ impl Table {
             verify_checksums: verify,
             block_protection: options.block_protection_bytes_per_key,
             auto_readahead: options.auto_readahead,
+            charge: None,
         })
+    }
+}
+
+impl Table {
+    /// Loads what the table keeps in memory and charges it to the cache, if there is one.
+    ///
+    /// Errors: those of [`load`](Table::load) and of [`Charge::new`].
+    fn charged(mut self) -> Result<Table> {
+        if let Some(cache) = self.cache.clone() {
+            self.load()?;
+            self.charge = Some(Charge::new(cache, self.cache_id, self.memory_usage())?);
+        }
+        Ok(self)
     }
 }
 

@@ -382,7 +382,7 @@ impl Table {
         }
     }
 
-    /// As [`index_part`](Table::index_part), with a pin that outlives the read.
+    /// Returns [`index_part`](Table::index_part) with a pin that outlives the read.
     pub(crate) fn pin_index_part(
         &self,
         partition: usize,
@@ -392,8 +392,8 @@ impl Table {
         Ok(part.map(|part| self.pin_part(part)))
     }
 
-    /// As [`seek_parts`](Table::seek_parts), with a pin that outlives the read: the part, its number, and the
-    /// number of the entry in it.
+    /// Seeks as [`seek_parts`](Table::seek_parts) does, with a pin that outlives the read: the part, its
+    /// number, and the number of the entry in it.
     pub(crate) fn pin_sought_part(
         &self,
         target: &Target<'_>,

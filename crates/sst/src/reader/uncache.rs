@@ -7,7 +7,7 @@ use super::parts::PartKind;
 use super::{BlockCache, BlockReadOptions, FilterHandle, Table};
 use crate::index::Index;
 
-/// The maximum number of attempts that may find nothing before the rule applies.
+/// The number of attempts to uncache blocks that may find nothing before the ratio of successes counts.
 const MOST_ALLOWED: u32 = 3;
 
 /// Decides how long to continue, from the results so far. The rule and its numbers are RocksDB's.

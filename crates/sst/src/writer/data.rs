@@ -154,8 +154,8 @@ impl DataSection {
         Ok(false)
     }
 
-    /// As [`add_block`](DataSection::add_block), for a block that is in its stored form and while no blocks
-    /// are held.
+    /// Adds a block as [`add_block`](DataSection::add_block) does, for one that is in its stored form and
+    /// while no blocks are held.
     pub fn add_copied(
         &mut self,
         cmp: &InternalComparator,

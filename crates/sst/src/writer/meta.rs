@@ -2,11 +2,13 @@
 //! metaindex, footer.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use base::internal_key;
 use base::{Error, InternalComparator, Kind, MAX_SEQNO, Result};
 use codec::CompressionType;
 use rangedel::{FragmentedTombstones, RangeTombstone};
+use vfs::FileSync;
 
 use super::index::IndexBuilder;
 use super::index_block::IndexBlock;
@@ -62,8 +64,8 @@ pub fn tombstone_bounds(cmp: &InternalComparator, tombstone: &RangeTombstone) ->
     ]
 }
 
-/// Finishes a table whose data blocks are written.
-fn finish(writer: TableWriter) -> Result<TableSummary> {
+/// Finishes a table whose data blocks are written. Also returns the handle that syncs it if it is not synced.
+fn finish(writer: TableWriter, sync: bool) -> Result<(TableSummary, Option<Arc<dyn FileSync>>)> {
     let TableWriter {
         options,
         data,
@@ -161,8 +163,7 @@ fn finish(writer: TableWriter) -> Result<TableSummary> {
     }
     properties.compression = compression_property(&options, &sink);
     describe(&mut properties, &options);
-    let handle = write_properties(&mut sink, &properties)?;
-    metaindex.push((meta::PROPERTIES, handle));
+    metaindex.push((meta::PROPERTIES, write_properties(&mut sink, &properties)?));
 
     let metaindex = write_metaindex(&mut sink, metaindex)?;
     let footer = Footer {
@@ -171,11 +172,11 @@ fn finish(writer: TableWriter) -> Result<TableSummary> {
         base_context_checksum: base_context_checksum(&options),
         metaindex,
         index: (options.format_version < FV_CONTEXT_CHECKSUMS).then_some(index.handle),
-    };
-    let footer = footer.encode(sink.offset());
+    }
+    .encode(sink.offset());
     let compressed = sink.tally();
-    let file_size = sink.finish(&footer)?;
-    Ok(TableSummary {
+    let (file_size, unsynced) = sink.finish(&footer, sync)?;
+    let summary = TableSummary {
         file_size,
         properties,
         smallest: bounds.smallest,
@@ -183,7 +184,8 @@ fn finish(writer: TableWriter) -> Result<TableSummary> {
         smallest_seqno: bounds.smallest_seqno,
         largest_seqno: bounds.largest_seqno,
         compressed,
-    })
+    };
+    Ok((summary, unsynced))
 }
 
 /// Writes the filter, if it has entries. Returns its entry in the metaindex.
@@ -309,7 +311,20 @@ impl TableWriter {
     /// Writes the rest of the file, syncs and closes it.
     ///
     /// Errors: those of the file, and `Aborted` if an earlier call failed.
-    pub fn finish(mut self) -> Result<TableSummary> {
+    pub fn finish(self) -> Result<TableSummary> {
+        self.finish_file(true).map(|(summary, _)| summary)
+    }
+
+    /// Writes the rest of the file and closes it. The second result syncs the file, which the caller must do
+    /// before anything relies on it; `None`: it is synced already.
+    ///
+    /// # Errors
+    /// Those of [`finish`](TableWriter::finish).
+    pub fn finish_unsynced(self) -> Result<(TableSummary, Option<Arc<dyn FileSync>>)> {
+        self.finish_file(false)
+    }
+
+    fn finish_file(mut self, sync: bool) -> Result<(TableSummary, Option<Arc<dyn FileSync>>)> {
         if self.failed {
             return Err(Error::new(
                 base::ErrorKind::Aborted,
@@ -324,6 +339,6 @@ impl TableWriter {
             let properties = properties.finish(&self.data.block_ends);
             self.add_user_properties(properties);
         }
-        finish(self)
+        finish(self, sync)
     }
 }

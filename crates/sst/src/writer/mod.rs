@@ -185,8 +185,8 @@ impl TableWriter {
         self.add_sharing(internal_key, common, value)
     }
 
-    /// As [`add`](TableWriter::add), for a key that has exactly `common` leading bytes in common with the
-    /// [previous key](TableWriter::last_key).
+    /// Adds an entry as [`add`](TableWriter::add) does, for a key that has exactly `common` leading bytes in
+    /// common with the [previous key](TableWriter::last_key).
     #[inline]
     pub fn add_sharing(&mut self, internal_key: &[u8], common: usize, value: &[u8]) -> Result<()> {
         base::invariant!(common == shared_len(self.block.last_key(), internal_key));

@@ -7,7 +7,7 @@ use base::Result;
 use base::env::Stopwatch;
 use base::statistics::{Histogram, Statistics};
 use codec::{ChecksumType, CompressionOptions, CompressionType, Compressor};
-use vfs::WritableFile;
+use vfs::{FileSync, WritableFile};
 
 use super::options::CompressionTally;
 use crate::format::{BLOCK_TRAILER_LEN, BlockHandle, block_trailer, moved_trailer};
@@ -212,11 +212,15 @@ impl BlockSink {
         Ok(())
     }
 
-    /// Writes the last bytes of the file, syncs and closes it. Returns its size.
-    pub fn finish(mut self, footer: &[u8]) -> Result<u64> {
+    /// Writes the last bytes of the file and closes it. Returns its size, and a handle by which the caller
+    /// must sync the file; `None`: it is synced, because `sync` is true or the file has no such handle.
+    pub fn finish(mut self, footer: &[u8], sync: bool) -> Result<(u64, Option<Arc<dyn FileSync>>)> {
         self.file.append(footer)?;
-        self.file.sync()?;
+        let unsynced = if sync { None } else { self.file.syncer() };
+        if unsynced.is_none() {
+            self.file.sync()?;
+        }
         self.file.close()?;
-        Ok(self.offset + footer.len() as u64)
+        Ok((self.offset + footer.len() as u64, unsynced))
     }
 }

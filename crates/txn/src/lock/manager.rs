@@ -26,6 +26,7 @@ use super::TransactionId;
 use super::deadlock::{DeadlockInfo, DeadlockPath, WaitGraph};
 use super::held_ranges::{Conflict, HeldRange, Ranges};
 use super::stripe::{self, Attempt, LockInfo, Refusal, Stripe};
+use super::waits::Waits;
 use crate::state::SharedState;
 
 /// A held lock: for [`TransactionDB::lock_status`](crate::TransactionDB::lock_status).
@@ -80,6 +81,7 @@ pub(crate) struct LockManager {
     families: RwLock<HashMap<u32, Arc<LockMap>>>,
     /// The graph of waits. Locked under a stripe's mutex.
     waiting: Mutex<WaitGraph>,
+    waits: Waits,
     /// Transactions that expire. Locked under a stripe's mutex.
     expirable: Mutex<HashMap<TransactionId, Arc<SharedState>>>,
     next_id: AtomicU64,
@@ -100,6 +102,7 @@ impl LockManager {
         LockManager {
             families: RwLock::default(),
             waiting: Mutex::new(WaitGraph::new(max_num_deadlocks)),
+            waits: Waits::default(),
             expirable: Mutex::default(),
             next_id: AtomicU64::new(1),
             num_stripes,
@@ -199,7 +202,7 @@ impl LockManager {
         request: &LockRequest,
         deadline: Option<Duration>,
         (by, expires): (&[TransactionId], Option<Duration>),
-        info: impl FnOnce() -> DeadlockInfo,
+        info: impl Fn() -> DeadlockInfo,
         stripe: &Stripe,
         locks: &mut MutexGuard<'_, HashMap<Vec<u8>, LockInfo>>,
     ) -> Result<()> {
@@ -218,11 +221,13 @@ impl LockManager {
                 return Err(Error::new(ErrorKind::Busy, "Deadlock"));
             }
         }
+        self.waits.begin(info(), by);
         let until = [deadline, expires].into_iter().flatten().min();
         match until {
             Some(until) => drop(stripe.released.wait_for(locks, until.saturating_sub(now))),
             None => stripe.released.wait(locks),
         }
+        self.waits.end(request.id);
         if request.deadlock_detect_depth.is_some() {
             self.waiting.lock().end_to_wait(request.id);
         }
@@ -362,6 +367,11 @@ impl LockManager {
         }
         all.sort_by(|a, b| (a.0, &a.1.key).cmp(&(b.0, &b.1.key)));
         all
+    }
+
+    /// The waits of transactions.
+    pub fn waits(&self) -> &Waits {
+        &self.waits
     }
 
     /// The last deadlocks, newest first.

@@ -7,6 +7,7 @@ pub(crate) mod manager;
 pub(crate) mod range;
 pub(crate) mod stripe;
 pub(crate) mod tracker;
+pub(crate) mod waits;
 
 /// The id of a transaction, unique in its database while that is open.
 pub type TransactionId = u64;

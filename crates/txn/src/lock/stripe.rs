@@ -27,7 +27,7 @@ pub(super) struct LockInfo {
 
 /// The reason why a lock was not granted.
 pub(super) enum Refusal {
-    /// Other transactions hold it.
+    /// Other transactions hold the lock.
     Held {
         /// The holders, without the transaction that asks.
         by: Vec<TransactionId>,

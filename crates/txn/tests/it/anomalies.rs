@@ -108,7 +108,9 @@ impl Running {
     }
 
     fn read(&mut self, family: &ColumnFamily, at: u8, reads: Reads) -> base::Result<Vec<u8>> {
-        let value = self.transaction.get(&self.options(reads), family, &key(at))?;
+        let value = self
+            .transaction
+            .get_cf_opt(family, &key(at), &self.options(reads))?;
         self.note(at, value.as_deref());
         Ok(value.map(|value| value.to_vec()).unwrap_or_default())
     }
@@ -124,7 +126,7 @@ impl Running {
             0 => {
                 options.iterate_lower_bound = Some(key(first).to_vec());
                 options.iterate_upper_bound = Some(key(last + 1).to_vec());
-                let mut iter = self.transaction.iter(&options, family)?;
+                let mut iter = self.transaction.iter_cf_opt(family, &options)?;
                 iter.seek_to_first();
                 while iter.valid() {
                     add(iter.key(), iter.value());
@@ -181,13 +183,13 @@ impl Running {
                     value.push(b',');
                 }
                 value.extend_from_slice(number.to_string().as_bytes());
-                self.transaction.put(family, &key(at), &value)?;
+                self.transaction.put_cf(family, &key(at), &value)?;
                 self.history.appends.push((at, number));
             }
             _ => {
                 // This is a write without a read: the merge operator adds the comma.
                 self.transaction
-                    .merge(family, &key(at), number.to_string().as_bytes())?;
+                    .merge_cf(family, &key(at), number.to_string().as_bytes())?;
                 self.history.appends.push((at, number));
             }
         }
@@ -249,7 +251,7 @@ fn run(
         }
     }
     drop(running);
-    let lists = (0..KEYS).map(|at| db.get(&key(at)).unwrap().map_or(Vec::new(), |value| list(&value)));
+    let lists = (0..KEYS).map(|at| db.get(key(at)).unwrap().map_or(Vec::new(), |value| list(&value)));
     (committed, lists.collect())
 }
 

@@ -4,10 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::{Result, merge};
-use esker::{
-    ColumnFamily, ColumnFamilyOptions, CompactRangeOptions, Db, FlushOptions, Options, ReadOptions,
-    WriteOptions,
-};
+use esker::{ColumnFamily, ColumnFamilyOptions, Db, Options, ReadOptions, WriteOptions};
 use esker_txn::{
     OptimisticTransactionDB, Transaction, TransactionDB, TransactionDBOptions, TransactionOptions,
 };
@@ -51,7 +48,7 @@ pub fn begin(db: &TransactionDB) -> Transaction {
     db.begin_transaction(&WriteOptions::default(), &TransactionOptions::default())
 }
 
-/// As `begin`, for a transaction that survives a loss of power after it is prepared or committed.
+/// Begins, as `begin` does, a transaction that survives a loss of power after it is prepared or committed.
 pub fn begin_synced(db: &TransactionDB, name: &[u8]) -> Transaction {
     let options = WriteOptions {
         sync: true,
@@ -68,7 +65,7 @@ pub fn family(db: &Db) -> ColumnFamily {
 
 /// A key's value as text; `-` for none.
 pub fn get(db: &Db, family: &ColumnFamily, key: &[u8]) -> String {
-    let value = db.get_opt(&ReadOptions::default(), family, key).unwrap();
+    let value = db.get_cf(family, key).unwrap();
     shown(value.as_deref())
 }
 
@@ -78,7 +75,7 @@ pub fn shown(value: Option<&[u8]>) -> String {
 
 /// A read for update, as text.
 pub fn read(transaction: &mut Transaction, family: &ColumnFamily, key: &[u8]) -> String {
-    match transaction.get_for_update(&ReadOptions::default(), family, key, true, true) {
+    match transaction.get_for_update_cf_opt(family, key, true, true, &ReadOptions::default()) {
         Ok(value) => shown(value.as_deref()),
         Err(error) => error.to_string(),
     }
@@ -90,13 +87,12 @@ pub fn text(result: Result<()>) -> String {
 }
 
 pub fn flush(db: &Db) {
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
 }
 
 /// Compacts everything into the last level.
 pub fn compact(db: &Db) {
-    db.compact_range(&family(db), &CompactRangeOptions::default(), None, None)
-        .unwrap();
+    db.compact_range_cf(&family(db), None, None).unwrap();
 }
 
 /// The number of WALs.

@@ -64,7 +64,7 @@ impl Running {
                 let read = ReadOptions::default();
                 let found = self
                     .transaction
-                    .get_for_update(&read, family, &key, exclusive, true)?;
+                    .get_for_update_cf_opt(family, &key, exclusive, true, &read)?;
                 let found = shown(found.as_deref());
                 if !self.written.contains_key(&key) {
                     self.read.push((key, found));
@@ -74,11 +74,11 @@ impl Running {
             }
             3..=5 => {
                 let value = value.to_string();
-                self.transaction.put(family, &key, value.as_bytes())?;
+                self.transaction.put_cf(family, &key, value.as_bytes())?;
                 self.written.insert(key, Some(value));
             }
             6 => {
-                self.transaction.delete(family, &key)?;
+                self.transaction.delete_cf(family, &key)?;
                 self.written.insert(key, None);
             }
             7 => {
@@ -88,7 +88,7 @@ impl Running {
                     snapshot: self.transaction.snapshot().cloned(),
                     ..ReadOptions::default()
                 };
-                let found = self.transaction.get(&options, family, &key)?;
+                let found = self.transaction.get_cf_opt(family, &key, &options)?;
                 let base = self.snapshot.as_ref().unwrap_or(rows);
                 assert_eq!(shown(found.as_deref()), self.sees(base, &key));
             }
@@ -116,7 +116,7 @@ impl Running {
                         None => expected.remove(key),
                     };
                 }
-                let mut iter = self.transaction.iter(&options, family)?;
+                let mut iter = self.transaction.iter_cf_opt(family, &options)?;
                 let mut found = Rows::new();
                 iter.seek_to_last();
                 while iter.valid() {

@@ -19,8 +19,8 @@ fn who_comes_second_is_busy_and_may_do_it_again() {
     let db = open_optimistic(&MemFs::new());
     let family = family(db.db());
     let (mut first, mut second) = (begin(&db), begin(&db));
-    first.put(&family, b"a", b"1").unwrap();
-    second.put(&family, b"a", b"2").unwrap();
+    first.put_cf(&family, b"a", b"1").unwrap();
+    second.put_cf(&family, b"a", b"2").unwrap();
     assert_eq!(read(&mut second, &family, b"b"), "-");
     first.commit().unwrap();
     assert_eq!(first.state(), TransactionState::Committed);
@@ -28,7 +28,7 @@ fn who_comes_second_is_busy_and_may_do_it_again() {
     assert_eq!(text(second.commit()), BUSY, "it stays as it is");
     assert_eq!(get(db.db(), &family, b"a"), "1");
     second.rollback().unwrap();
-    second.put(&family, b"a", b"3").unwrap();
+    second.put_cf(&family, b"a", b"3").unwrap();
     second.commit().unwrap();
     assert_eq!(get(db.db(), &family, b"a"), "3");
     assert_eq!(
@@ -47,11 +47,13 @@ fn every_kind_of_write_is_noticed_wherever_it_has_gone() {
         ("put", &|db, _| db.db().put(b"a", b"2").unwrap()),
         ("delete", &|db, _| db.db().delete(b"a").unwrap()),
         ("merge", &|db, _| {
-            db.db().merge(&write, &family(db.db()), b"a", b"2").unwrap();
+            db.db()
+                .merge_cf_opt(&family(db.db()), b"a", b"2", &write)
+                .unwrap();
         }),
         ("range", &|db, _| {
             db.db()
-                .delete_range(&write, &family(db.db()), b"0", b"b")
+                .delete_range_cf_opt(&family(db.db()), b"0", b"b", &write)
                 .unwrap();
         }),
         ("ingestion", &|db, fs| {
@@ -91,9 +93,9 @@ fn every_kind_of_write_is_noticed_wherever_it_has_gone() {
                 }
                 let mut reads = begin(&db);
                 read(&mut reads, &family, b"a");
-                reads.put(&family, b"b", b"1").unwrap();
+                reads.put_cf(&family, b"b", b"1").unwrap();
                 let mut other = begin(&db);
-                other.put(&family, b"c", b"1").unwrap();
+                other.put_cf(&family, b"c", b"1").unwrap();
                 write(&db, &fs);
                 moves(&db, &fs);
                 assert_eq!(text(reads.commit()), BUSY, "{kind} in {place}, {was_there}");
@@ -109,20 +111,22 @@ fn a_key_is_validated_from_its_first_use_on() {
     let db = open_optimistic(&MemFs::new());
     let family = family(db.db());
     let mut first = begin(&db);
-    first.put(&family, b"a", b"1").unwrap();
+    first.put_cf(&family, b"a", b"1").unwrap();
     db.db().put(b"b", b"0").unwrap();
     // The key was written before the transaction used it.
-    first.put(&family, b"b", b"1").unwrap();
+    first.put_cf(&family, b"b", b"1").unwrap();
     first.commit().unwrap();
     let mut second = begin(&db);
     second.set_snapshot();
     db.db().put(b"b", b"0").unwrap();
-    second.put(&family, b"b", b"2").unwrap();
+    second.put_cf(&family, b"b", b"2").unwrap();
     assert_eq!(text(second.commit()), BUSY, "since the snapshot");
     let mut third = begin(&db);
     third.set_snapshot();
     db.db().put(b"b", b"0").unwrap();
-    third.put_opt(&family, b"b", b"3", Tracking::Untracked).unwrap();
+    third
+        .put_cf_opt(&family, b"b", b"3", Tracking::Untracked)
+        .unwrap();
     assert_eq!(third.num_keys(), 0);
     third.commit().unwrap();
     assert_eq!(get(db.db(), &family, b"b"), "3");
@@ -135,14 +139,14 @@ fn what_was_undone_is_not_validated() {
     let mut first = begin(&db);
     read(&mut first, &family, b"a");
     first.set_save_point();
-    first.put(&family, b"b", b"1").unwrap();
+    first.put_cf(&family, b"b", b"1").unwrap();
     db.db().put(b"a", b"0").unwrap();
     db.db().put(b"b", b"0").unwrap();
-    first.put(&family, b"c", b"1").unwrap();
+    first.put_cf(&family, b"c", b"1").unwrap();
     first.rollback_to_save_point().unwrap();
     assert_eq!(text(first.commit()), BUSY);
     first.undo_get_for_update(&family, b"a");
-    first.put(&family, b"d", b"1").unwrap();
+    first.put_cf(&family, b"d", b"1").unwrap();
     first.commit().unwrap();
 }
 
@@ -179,7 +183,7 @@ fn the_beginning_of_a_transaction_is_a_boundary_of_compactions() {
     flush(db.db());
     compact(db.db());
     assert_eq!(get(db.db(), &family, b"a"), "-");
-    waits.put(&family, b"a", b"1").unwrap();
+    waits.put_cf(&family, b"a", b"1").unwrap();
     assert_eq!(text(waits.commit()), BUSY);
     // A snapshot that a rollback to a save point restored counts as well.
     let mut back = begin(&db);
@@ -189,7 +193,7 @@ fn the_beginning_of_a_transaction_is_a_boundary_of_compactions() {
     db.db().put(b"b", b"0").unwrap();
     read(&mut back, &family, b"c");
     back.rollback_to_save_point().unwrap();
-    back.put(&family, b"b", b"1").unwrap();
+    back.put_cf(&family, b"b", b"1").unwrap();
     flush(db.db());
     compact(db.db());
     assert_eq!(text(back.commit()), BUSY);
@@ -208,11 +212,11 @@ fn threads_that_count_lose_nothing() {
                     loop {
                         let mut adds = begin(db);
                         let before = adds
-                            .get_for_update(&ReadOptions::default(), family, b"count", true, true)
+                            .get_for_update_cf_opt(family, b"count", true, true, &ReadOptions::default())
                             .unwrap();
                         let before: u64 =
                             before.map_or(0, |value| std::str::from_utf8(&value).unwrap().parse().unwrap());
-                        adds.put(family, b"count", (before + 1).to_string().as_bytes())
+                        adds.put_cf(family, b"count", (before + 1).to_string().as_bytes())
                             .unwrap();
                         match adds.commit() {
                             Ok(()) => break,

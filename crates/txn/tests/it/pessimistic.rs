@@ -16,12 +16,12 @@ use super::common::*;
 fn writes_are_seen_by_their_transaction_until_it_is_committed() {
     let db = open(&MemFs::new());
     let family = family(db.db());
-    db.put(&WriteOptions::default(), &family, b"a", b"0").unwrap();
+    db.put_cf(&family, b"a", b"0").unwrap();
     let mut first = begin(&db);
-    first.put(&family, b"a", b"1").unwrap();
-    first.delete(&family, b"b").unwrap();
-    first.merge(&family, b"c", b"x").unwrap();
-    first.single_delete(&family, b"d").unwrap();
+    first.put_cf(&family, b"a", b"1").unwrap();
+    first.delete_cf(&family, b"b").unwrap();
+    first.merge_cf(&family, b"c", b"x").unwrap();
+    first.single_delete_cf(&family, b"d").unwrap();
     first.put_log_data(b"note");
     assert_eq!(
         (
@@ -34,7 +34,7 @@ fn writes_are_seen_by_their_transaction_until_it_is_committed() {
     );
     let read = ReadOptions::default();
     assert_eq!(
-        first.get(&read, &family, b"a").unwrap().as_deref(),
+        first.get_cf_opt(&family, b"a", &read).unwrap().as_deref(),
         Some(&b"1"[..])
     );
     assert_eq!(get(db.db(), &family, b"a"), "0");
@@ -65,25 +65,25 @@ fn a_key_has_one_writer_at_a_time_also_outside_of_transactions() {
     let db = open(&MemFs::new());
     let family = family(db.db());
     let mut first = begin(&db);
-    first.put(&family, b"a", b"1").unwrap();
+    first.put_cf(&family, b"a", b"1").unwrap();
     let mut second = begin(&db);
-    assert_eq!(text(second.put(&family, b"a", b"2")), TIMED_OUT);
+    assert_eq!(text(second.put_cf(&family, b"a", b"2")), TIMED_OUT);
     assert_eq!(read(&mut second, &family, b"a"), TIMED_OUT);
     let write = WriteOptions::default();
-    assert_eq!(text(db.put(&write, &family, b"a", b"3")), TIMED_OUT);
-    assert_eq!(text(db.delete(&write, &family, b"a")), TIMED_OUT);
-    assert_eq!(text(db.merge(&write, &family, b"a", b"3")), TIMED_OUT);
+    assert_eq!(text(db.put_cf_opt(&family, b"a", b"3", &write)), TIMED_OUT);
+    assert_eq!(text(db.delete_cf_opt(&family, b"a", &write)), TIMED_OUT);
+    assert_eq!(text(db.merge_cf_opt(&family, b"a", b"3", &write)), TIMED_OUT);
     let mut batch = WriteBatch::new();
     batch.put(b"z", b"3");
     batch.put(b"a", b"3");
-    assert_eq!(text(db.write(&write, batch.clone())), TIMED_OUT);
+    assert_eq!(text(db.write_opt(batch.clone(), &write)), TIMED_OUT);
     assert_eq!(db.lock_status().len(), 1, "what failed holds nothing");
     assert_eq!(second.num_keys(), 0);
     first.rollback().unwrap();
     assert_eq!(first.state(), TransactionState::Started);
-    db.write(&write, batch).unwrap();
-    second.put(&family, b"a", b"2").unwrap();
-    first.put(&family, b"b", b"after the rollback").unwrap();
+    db.write_opt(batch, &write).unwrap();
+    second.put_cf(&family, b"a", b"2").unwrap();
+    first.put_cf(&family, b"b", b"after the rollback").unwrap();
     first.commit().unwrap();
     second.commit().unwrap();
     assert_eq!(get(db.db(), &family, b"a"), "2");
@@ -94,7 +94,7 @@ fn a_dropped_transaction_gives_its_locks_back() {
     let db = open(&MemFs::new());
     let family = family(db.db());
     let mut first = begin(&db);
-    first.put(&family, b"a", b"1").unwrap();
+    first.put_cf(&family, b"a", b"1").unwrap();
     assert_eq!(db.lock_status()[0].1.ids, [first.id()]);
     drop(first);
     assert!(db.lock_status().is_empty());
@@ -109,16 +109,16 @@ fn readers_for_update_share_a_key_and_one_of_them_writes_it() {
     let options = ReadOptions::default();
     for transaction in [&mut first, &mut second] {
         transaction
-            .get_for_update(&options, &family, b"a", false, true)
+            .get_for_update_cf_opt(&family, b"a", false, true, &options)
             .unwrap();
     }
-    assert_eq!(text(first.put(&family, b"a", b"1")), TIMED_OUT);
+    assert_eq!(text(first.put_cf(&family, b"a", b"1")), TIMED_OUT);
     second.undo_get_for_update(&family, b"a");
-    first.put(&family, b"a", b"1").unwrap();
+    first.put_cf(&family, b"a", b"1").unwrap();
     assert_eq!(read(&mut second, &family, b"a"), TIMED_OUT);
     let mut snapshot = ReadOptions::default();
     snapshot.snapshot = Some(db.db().snapshot());
-    let refused = second.get_for_update(&snapshot, &family, b"b", true, false);
+    let refused = second.get_for_update_cf_opt(&family, b"b", true, false, &snapshot);
     assert_eq!(
         refused.unwrap_err().to_string(),
         "Invalid argument: If do_validate is false then GetForUpdate with snapshot is not defined."
@@ -131,41 +131,47 @@ fn a_key_written_since_the_snapshot_is_a_conflict() {
         let db = open(&MemFs::new());
         let family = family(db.db());
         let write = WriteOptions::default();
-        db.put(&write, &family, b"a", b"0").unwrap();
+        db.put_cf_opt(&family, b"a", b"0", &write).unwrap();
         let mut first = begin(&db);
         first.set_snapshot();
         let mut upgraded = begin(&db);
         upgraded.lock_for_update(&family, b"c", false, true).unwrap();
-        db.put(&write, &family, b"a", b"1").unwrap();
-        db.db().delete_range(&write, &family, b"x", b"z").unwrap();
+        db.put_cf_opt(&family, b"a", b"1", &write).unwrap();
+        db.db().delete_range_cf_opt(&family, b"x", b"z", &write).unwrap();
         if flushes {
             flush(db.db());
             compact(db.db());
         }
-        assert_eq!(text(first.put(&family, b"a", b"2")), BUSY);
-        assert_eq!(text(first.delete(&family, b"y")), BUSY, "under a range deletion");
+        assert_eq!(text(first.put_cf(&family, b"a", b"2")), BUSY);
+        assert_eq!(
+            text(first.delete_cf(&family, b"y")),
+            BUSY,
+            "under a range deletion"
+        );
         assert_eq!(read(&mut first, &family, b"a"), BUSY);
         assert_eq!(db.lock_status().len(), 1, "what failed holds nothing");
-        first.put(&family, b"b", b"2").unwrap();
-        first.put_opt(&family, b"a", b"2", Tracking::Untracked).unwrap();
+        first.put_cf(&family, b"b", b"2").unwrap();
+        first
+            .put_cf_opt(&family, b"a", b"2", Tracking::Untracked)
+            .unwrap();
         first.commit().unwrap();
         assert_eq!(get(db.db(), &family, b"a"), "2");
         // Plain reads do not change with the snapshot.
         let mut third = begin(&db);
         third.set_snapshot();
         db.db().put(b"b", b"3").unwrap();
-        let now = third.get(&ReadOptions::default(), &family, b"b").unwrap();
+        let now = third.get_cf(&family, b"b").unwrap();
         assert_eq!(now.as_deref(), Some(&b"3"[..]));
         let then = ReadOptions {
             snapshot: third.snapshot().cloned(),
             ..ReadOptions::default()
         };
         assert_eq!(
-            third.get(&then, &family, b"b").unwrap().as_deref(),
+            third.get_cf_opt(&family, b"b", &then).unwrap().as_deref(),
             Some(&b"2"[..])
         );
         third.clear_snapshot();
-        third.put(&family, b"b", b"4").unwrap();
+        third.put_cf(&family, b"b", b"4").unwrap();
     }
 }
 
@@ -178,13 +184,13 @@ fn a_lock_that_was_upgraded_in_vain_is_shared_as_before() {
     // The transaction does not notice writes to the underlying database.
     db.db().put(b"a", b"1").unwrap();
     first.set_snapshot();
-    first.put(&family, b"b", b"1").unwrap();
+    first.put_cf(&family, b"b", b"1").unwrap();
     db.db().put(b"a", b"2").unwrap();
     let mut second = begin(&db);
     second.set_snapshot();
     second.lock_for_update(&family, b"c", false, false).unwrap();
     // The key was tracked before the snapshot, so it needs no check.
-    first.put(&family, b"a", b"3").unwrap();
+    first.put_cf(&family, b"a", b"3").unwrap();
     let exclusive: Vec<bool> = db.lock_status().iter().map(|(_, lock)| lock.exclusive).collect();
     assert_eq!(exclusive, [true, true, false]);
 }
@@ -206,10 +212,10 @@ fn a_snapshot_is_taken_with_the_next_operation() {
     first.set_snapshot_on_next_operation(Some(told.clone()));
     db.db().put(b"a", b"1").unwrap();
     assert!(first.snapshot().is_none());
-    first.put(&family, b"a", b"2").unwrap();
+    first.put_cf(&family, b"a", b"2").unwrap();
     assert_eq!(first.snapshot().map(Snapshot::sequence_number), Some(1));
     assert_eq!(*told.0.lock(), [1]);
-    first.put(&family, b"b", b"2").unwrap();
+    first.put_cf(&family, b"b", b"2").unwrap();
     assert_eq!(told.0.lock().len(), 1);
 }
 
@@ -220,12 +226,12 @@ fn save_points_take_back_writes_and_locks() {
     let mut first = begin(&db);
     assert_eq!(text(first.rollback_to_save_point()), "NotFound: ");
     assert_eq!(text(first.pop_save_point()), "NotFound: ");
-    first.put(&family, b"a", b"1").unwrap();
+    first.put_cf(&family, b"a", b"1").unwrap();
     first.set_save_point();
-    first.put(&family, b"a", b"2").unwrap();
-    first.put(&family, b"b", b"2").unwrap();
+    first.put_cf(&family, b"a", b"2").unwrap();
+    first.put_cf(&family, b"b", b"2").unwrap();
     first.set_save_point();
-    first.put(&family, b"c", b"3").unwrap();
+    first.put_cf(&family, b"c", b"3").unwrap();
     // The key now belongs to the save point below.
     first.pop_save_point().unwrap();
     assert_eq!((first.num_keys(), first.num_puts()), (3, 4));
@@ -233,7 +239,7 @@ fn save_points_take_back_writes_and_locks() {
     assert_eq!((first.num_keys(), first.num_puts()), (1, 1));
     let keys: Vec<Vec<u8>> = db.lock_status().into_iter().map(|(_, lock)| lock.key).collect();
     assert_eq!(keys, [b"a"]);
-    let seen = first.get(&ReadOptions::default(), &family, b"a").unwrap();
+    let seen = first.get_cf(&family, b"a").unwrap();
     assert_eq!(seen.as_deref(), Some(&b"1"[..]));
     first.commit().unwrap();
     assert_eq!(get(db.db(), &family, b"b"), "-");
@@ -257,7 +263,7 @@ fn a_read_for_update_is_undone_within_its_save_point_alone() {
     lock(&mut first, b"b");
     first.undo_get_for_update(&family, b"b");
     assert_eq!(first.num_keys(), 1);
-    first.put(&family, b"c", b"1").unwrap();
+    first.put_cf(&family, b"c", b"1").unwrap();
     lock(&mut first, b"c");
     first.undo_get_for_update(&family, b"c");
     assert_eq!(db.lock_status().len(), 2, "written");
@@ -271,11 +277,11 @@ fn iterators_go_both_ways_over_batch_and_database() {
         db.db().put(key, b"base").unwrap();
     }
     let mut first = begin(&db);
-    first.put(&family, b"b", b"own").unwrap();
-    first.delete(&family, b"c").unwrap();
-    let mut iter = first.iter(&ReadOptions::default(), &family).unwrap();
+    first.put_cf(&family, b"b", b"own").unwrap();
+    first.delete_cf(&family, b"c").unwrap();
+    let mut iter = first.iter_cf(&family).unwrap();
     iter.seek_to_first();
-    first.put(&family, b"d", b"later").unwrap();
+    first.put_cf(&family, b"d", b"later").unwrap();
     let mut keys = Vec::new();
     while iter.valid() {
         keys.push(iter.key()[0]);
@@ -297,7 +303,7 @@ fn many_keys_are_read_at_one_moment() {
     let family = family(db.db());
     db.db().put(b"a", b"1").unwrap();
     let mut first = begin(&db);
-    first.put(&family, b"b", b"2").unwrap();
+    first.put_cf(&family, b"b", b"2").unwrap();
     let keys = [(&family, b"a"), (&family, b"b"), (&family, b"c")];
     let values = |found: Vec<base::Result<Option<esker::PinnedValue>>>| -> Vec<String> {
         found
@@ -306,17 +312,17 @@ fn many_keys_are_read_at_one_moment() {
             .collect()
     };
     assert_eq!(
-        values(first.multi_get(&ReadOptions::default(), &keys)),
+        values(first.multi_get_cf_opt(&keys, &ReadOptions::default())),
         ["1", "2", "-"]
     );
     assert_eq!(db.lock_status().len(), 1);
-    let locked = values(first.multi_get_for_update(&ReadOptions::default(), &keys));
+    let locked = values(first.multi_get_for_update_cf_opt(&keys, &ReadOptions::default()));
     assert_eq!(
         (locked.join(" "), db.lock_status().len()),
         ("1 2 -".to_owned(), 3)
     );
     let mut second = begin(&db);
-    let failed = second.multi_get_for_update(&ReadOptions::default(), &keys);
+    let failed = second.multi_get_for_update_cf_opt(&keys, &ReadOptions::default());
     assert!(failed.iter().all(|value| value.is_err()));
 }
 
@@ -335,18 +341,15 @@ fn an_expired_transaction_loses_its_locks_and_is_not_committed() {
     };
     let begin_expiring = || db.begin_transaction(&WriteOptions::default(), &expiring);
     let (mut stolen, mut late, mut prepared) = (begin_expiring(), begin_expiring(), begin_expiring());
-    stolen.put(&family, b"a", b"1").unwrap();
-    late.put(&family, b"b", b"1").unwrap();
-    prepared.put(&family, b"c", b"1").unwrap();
+    stolen.put_cf(&family, b"a", b"1").unwrap();
+    late.put_cf(&family, b"b", b"1").unwrap();
+    prepared.put_cf(&family, b"c", b"1").unwrap();
     prepared.set_name(b"c").unwrap();
     clock.advance(Duration::from_millis(99));
-    assert_eq!(
-        text(db.put(&WriteOptions::default(), &family, b"a", b"2")),
-        TIMED_OUT
-    );
+    assert_eq!(text(db.put_cf(&family, b"a", b"2")), TIMED_OUT);
     prepared.prepare().unwrap();
     clock.advance(Duration::from_millis(1));
-    db.put(&WriteOptions::default(), &family, b"a", b"2").unwrap();
+    db.put_cf(&family, b"a", b"2").unwrap();
     assert_eq!(stolen.state(), TransactionState::LocksStolen);
     assert_eq!(text(stolen.commit()), "Operation expired: ");
     assert_eq!(text(late.commit()), "Operation expired: ");
@@ -354,7 +357,7 @@ fn an_expired_transaction_loses_its_locks_and_is_not_committed() {
     late.rollback().unwrap();
     // A prepared transaction does not expire.
     clock.advance(Duration::from_secs(100));
-    let taken = text(db.put(&WriteOptions::default(), &family, b"c", b"2"));
+    let taken = text(db.put_cf(&family, b"c", b"2"));
     assert_eq!(taken, TIMED_OUT);
     prepared.commit().unwrap();
     assert_eq!(get(db.db(), &family, b"c"), "1");
@@ -373,15 +376,15 @@ fn limits_of_locks_and_of_the_batch() {
         ..TransactionOptions::default()
     };
     let mut first = db.begin_transaction(&WriteOptions::default(), &small);
-    first.put(&family, b"a", b"1").unwrap();
+    first.put_cf(&family, b"a", b"1").unwrap();
     assert_eq!(
-        text(first.put(&family, b"b", &[0; 30])),
+        text(first.put_cf(&family, b"b", &[0; 30])),
         "Operation aborted: Memory limit reached"
     );
     assert_eq!(first.num_keys(), 1, "what does not fit is not locked");
-    first.put(&family, b"b", b"1").unwrap();
+    first.put_cf(&family, b"b", b"1").unwrap();
     assert_eq!(
-        text(first.put(&family, b"c", b"1")),
+        text(first.put_cf(&family, b"c", b"1")),
         "Operation aborted: Failed to acquire lock due to max_num_locks limit"
     );
     first.commit().unwrap();
@@ -392,15 +395,15 @@ fn families_of_others_and_dropped_ones_are_refused() {
     let db = open(&MemFs::new());
     let stranger = open(&MemFs::new());
     let mut first = begin(&db);
-    let refused = text(first.put(&family(stranger.db()), b"a", b"1"));
+    let refused = text(first.put_cf(&family(stranger.db()), b"a", b"1"));
     assert!(refused.contains("another database"), "{refused}");
     let own = db
         .create_column_family("own", &ColumnFamilyOptions::default())
         .unwrap();
-    first.put(&own, b"a", b"1").unwrap();
+    first.put_cf(&own, b"a", b"1").unwrap();
     db.drop_column_family(&own).unwrap();
     assert_eq!(
-        text(first.put(&own, b"b", b"1")),
+        text(first.put_cf(&own, b"b", b"1")),
         "Invalid argument: Column family id not found: 1"
     );
     assert!(first.commit().is_err());
@@ -436,9 +439,9 @@ fn a_closed_database_takes_nothing() {
     let db = open(&MemFs::new());
     let family = family(db.db());
     let mut first = begin(&db);
-    first.put(&family, b"a", b"1").unwrap();
+    first.put_cf(&family, b"a", b"1").unwrap();
     db.db().close().unwrap();
-    assert!(first.get(&ReadOptions::default(), &family, b"z").is_err());
+    assert!(first.get_cf(&family, b"z").is_err());
     assert!(first.commit().is_err());
 }
 
@@ -450,7 +453,7 @@ fn many_save_points_and_many_locks() {
     let count = 20_000u32;
     for at in 0..count {
         first.set_save_point();
-        first.put(&family, &at.to_be_bytes(), b"1").unwrap();
+        first.put_cf(&family, &at.to_be_bytes(), b"1").unwrap();
     }
     assert_eq!(db.lock_status().len(), count as usize);
     for _ in 0..count / 2 {
@@ -464,4 +467,38 @@ fn many_save_points_and_many_locks() {
     first.commit().unwrap();
     assert!(db.lock_status().is_empty());
     assert_eq!(db.db().latest_sequence_number(), u64::from(count) / 2);
+}
+
+#[test]
+fn another_thread_sees_what_a_transaction_waits_for() {
+    let without_limit = TransactionDBOptions {
+        transaction_lock_timeout: -1,
+        ..TransactionDBOptions::default()
+    };
+    let db = TransactionDB::open(&options(&MemFs::new()), &without_limit, DIR).unwrap();
+    let family = family(db.db());
+    let mut holder = begin(&db);
+    holder.put_cf(&family, b"a", b"1").unwrap();
+    let mut waiter = begin(&db);
+    let waits = waiter.waits();
+    assert_eq!((waits.current(), holder.waits().current()), (None, None));
+    let found = std::thread::scope(|scope| {
+        let put = scope.spawn(|| text(waiter.put_cf(&family, b"a", b"2")));
+        testkit::wait_until("the lock is waited for", || waits.current().is_some());
+        let found = waits.current().unwrap();
+        holder.rollback().unwrap();
+        assert_eq!(put.join().unwrap(), "ok");
+        found
+    });
+    assert_eq!((found.column_family_id, &found.key[..]), (0, &b"a"[..]));
+    assert_eq!(found.transaction_ids, [holder.id()]);
+    assert_eq!(waits.current(), None, "the lock is its own now");
+    // A request that gives up leaves nothing behind.
+    let at_once = TransactionOptions {
+        lock_timeout: 0,
+        ..TransactionOptions::default()
+    };
+    let mut third = db.begin_transaction(&WriteOptions::default(), &at_once);
+    assert_eq!(text(third.put_cf(&family, b"a", b"3")), TIMED_OUT);
+    assert_eq!(third.waits().current(), None);
 }

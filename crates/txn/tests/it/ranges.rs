@@ -19,7 +19,7 @@ fn begin_optimistic(db: &OptimisticTransactionDB) -> Transaction {
 
 /// The keys that an iterator of the transaction shows, forwards and backwards.
 fn keys(transaction: &Transaction, family: &esker::ColumnFamily) -> String {
-    let mut iter = transaction.iter(&ReadOptions::default(), family).unwrap();
+    let mut iter = transaction.iter_cf(family).unwrap();
     let mut forwards = Vec::new();
     iter.seek_to_first();
     while iter.valid() {
@@ -52,13 +52,13 @@ fn a_transaction_does_not_see_what_it_has_deleted_by_range() {
             db.put(key, b"0").unwrap();
         }
         flush(db);
-        transaction.put(&family, b"bb", b"1").unwrap();
+        transaction.put_cf(&family, b"bb", b"1").unwrap();
         transaction.set_save_point();
-        transaction.delete_range(&family, b"b", b"d").unwrap();
-        transaction.put(&family, b"c", b"2").unwrap();
+        transaction.delete_range_cf(&family, b"b", b"d").unwrap();
+        transaction.put_cf(&family, b"c", b"2").unwrap();
         assert_eq!(keys(&transaction, &family), "a c d");
         let read = |key: &[u8]| {
-            let value = transaction.get(&ReadOptions::default(), &family, key).unwrap();
+            let value = transaction.get_cf(&family, key).unwrap();
             shown(value.as_deref())
         };
         assert_eq!(
@@ -69,7 +69,7 @@ fn a_transaction_does_not_see_what_it_has_deleted_by_range() {
         transaction.rollback_to_save_point().unwrap();
         assert_eq!(keys(&transaction, &family), "a b bb c d");
         assert_eq!((transaction.num_deletes(), transaction.num_ranges()), (0, 0));
-        transaction.delete_range(&family, b"a", b"c").unwrap();
+        transaction.delete_range_cf(&family, b"a", b"c").unwrap();
         transaction.commit().unwrap();
         let after = [b"a", b"b", b"c", b"d"].map(|key| get(db, &family, key));
         assert_eq!(after.concat(), "--00");
@@ -84,11 +84,11 @@ fn a_range_and_the_keys_of_it_have_one_holder() {
     first.lock_range(&family, Some(b"b"), Some(b"d"), true).unwrap();
     let mut second = begin(&db);
     for key in [&b"b"[..], b"bb", b"c\xff"] {
-        assert_eq!(text(second.put(&family, key, b"1")), TIMED_OUT);
+        assert_eq!(text(second.put_cf(&family, key, b"1")), TIMED_OUT);
         assert_eq!(read(&mut second, &family, key), TIMED_OUT);
     }
     assert_eq!(
-        text(second.put(&family, b"d", b"1")),
+        text(second.put_cf(&family, b"d", b"1")),
         "ok",
         "the end is no part of it"
     );
@@ -100,13 +100,16 @@ fn a_range_and_the_keys_of_it_have_one_holder() {
     assert_eq!(text(second.lock_range(&family, None, None, false)), TIMED_OUT);
     // The holder of the range can lock keys of it, and the holder of a key keeps others from locking the
     // range.
-    first.put(&family, b"c", b"1").unwrap();
+    first.put_cf(&family, b"c", b"1").unwrap();
     let write = WriteOptions::default();
-    assert_eq!(text(db.delete_range(&write, &family, b"c", b"e")), TIMED_OUT);
+    assert_eq!(
+        text(db.delete_range_cf_opt(&family, b"c", b"e", &write)),
+        TIMED_OUT
+    );
     let mut batch = WriteBatch::new();
     batch.delete_range(b"d", b"e");
     assert_eq!(
-        text(db.write(&write, batch.clone())),
+        text(db.write_opt(batch.clone(), &write)),
         TIMED_OUT,
         "a key of it is locked"
     );
@@ -123,11 +126,11 @@ fn a_range_and_the_keys_of_it_have_one_holder() {
     first.commit().unwrap();
     second.rollback().unwrap();
     assert!(db.range_lock_status().is_empty() && db.lock_status().is_empty());
-    db.write(&write, batch).unwrap();
-    db.delete_range(&write, &family, b"a", b"e").unwrap();
+    db.write_opt(batch, &write).unwrap();
+    db.delete_range_cf_opt(&family, b"a", b"e", &write).unwrap();
     assert_eq!(get(db.db(), &family, b"c"), "-");
     assert_eq!(
-        text(db.delete_range(&write, &family, b"b", b"a")),
+        text(db.delete_range_cf_opt(&family, b"b", b"a", &write)),
         "Invalid argument: end key comes before start key"
     );
 }
@@ -143,15 +146,15 @@ fn readers_share_a_range_and_keep_writers_out() {
         let read = ReadOptions::default();
         text(
             transaction
-                .get_for_update(&read, &family, key, false, true)
+                .get_for_update_cf_opt(&family, key, false, true, &read)
                 .map(drop),
         )
     };
     assert_eq!(shares(&mut first, b"d"), "ok");
     assert_eq!(shares(&mut second, b"d"), "ok");
-    assert_eq!(text(first.put(&family, b"d", b"1")), TIMED_OUT);
+    assert_eq!(text(first.put_cf(&family, b"d", b"1")), TIMED_OUT);
     assert_eq!(
-        text(first.put(&family, b"a", b"1")),
+        text(first.put_cf(&family, b"a", b"1")),
         "ok",
         "none but its own range is over it"
     );
@@ -186,13 +189,13 @@ fn ranges_go_with_their_save_point() {
     first.lock_range(&family, Some(b"e"), Some(b"f"), true).unwrap();
     first.pop_save_point().unwrap();
     let mut second = begin(&db);
-    assert_eq!(text(second.put(&family, b"c", b"1")), TIMED_OUT);
+    assert_eq!(text(second.put_cf(&family, b"c", b"1")), TIMED_OUT);
     first.rollback_to_save_point().unwrap();
-    assert_eq!(text(second.put(&family, b"a", b"1")), TIMED_OUT);
-    assert_eq!(text(second.put(&family, b"c", b"1")), "ok");
-    assert_eq!(text(second.put(&family, b"e", b"1")), "ok");
+    assert_eq!(text(second.put_cf(&family, b"a", b"1")), TIMED_OUT);
+    assert_eq!(text(second.put_cf(&family, b"c", b"1")), "ok");
+    assert_eq!(text(second.put_cf(&family, b"e", b"1")), "ok");
     drop(first);
-    assert_eq!(text(second.put(&family, b"a", b"1")), "ok");
+    assert_eq!(text(second.put_cf(&family, b"a", b"1")), "ok");
 }
 
 #[test]
@@ -204,7 +207,7 @@ fn a_range_is_validated_by_the_snapshot_wherever_its_rows_have_gone() {
         ("range", |db| {
             let write = WriteOptions::default();
             db.db()
-                .delete_range(&write, &family(db.db()), b"0", b"bb")
+                .delete_range_cf_opt(&family(db.db()), b"0", b"bb", &write)
                 .unwrap();
         }),
     ];
@@ -243,9 +246,9 @@ fn a_range_is_validated_by_the_snapshot_wherever_its_rows_have_gone() {
             let mut second = begin(&db);
             let free = text(second.lock_range(&family, Some(b"b"), Some(b"bb"), true));
             assert_eq!(free, "ok", "what was not got is free");
-            let deleted = first.delete_range_opt(&family, b"a", b"b", Tracking::Untracked);
+            let deleted = first.delete_range_cf_opt(&family, b"a", b"b", Tracking::Untracked);
             assert_eq!(text(deleted), "ok", "untracked");
-            let assumed = first.delete_range_opt(&family, b"0", b"a", Tracking::AssumeTracked);
+            let assumed = first.delete_range_cf_opt(&family, b"0", b"a", Tracking::AssumeTracked);
             assert!(text(assumed).contains("not tracked yet"));
         }
     }
@@ -258,15 +261,15 @@ fn an_optimistic_transaction_notices_what_appears_in_a_range() {
     db.db().put(b"b", b"0").unwrap();
     for (flushed, compacted) in [(false, false), (true, false), (true, true)] {
         let mut deletes = begin_optimistic(&db);
-        deletes.delete_range(&family, b"b", b"d").unwrap();
+        deletes.delete_range_cf(&family, b"b", b"d").unwrap();
         let mut reads = begin_optimistic(&db);
         reads.lock_range(&family, Some(b"d"), None, false).unwrap();
-        reads.put(&family, b"a", b"1").unwrap();
+        reads.put_cf(&family, b"a", b"1").unwrap();
         let mut undoes = begin_optimistic(&db);
         undoes.set_save_point();
         undoes.lock_range(&family, None, None, true).unwrap();
         undoes.rollback_to_save_point().unwrap();
-        undoes.put(&family, b"u", b"1").unwrap();
+        undoes.put_cf(&family, b"u", b"1").unwrap();
         db.db().put(b"c", b"1").unwrap();
         if flushed {
             flush(db.db());
@@ -278,7 +281,7 @@ fn an_optimistic_transaction_notices_what_appears_in_a_range() {
         assert_eq!(text(reads.commit()), "ok");
         assert_eq!(text(undoes.commit()), "ok");
         deletes.rollback().unwrap();
-        deletes.delete_range(&family, b"b", b"d").unwrap();
+        deletes.delete_range_cf(&family, b"b", b"d").unwrap();
         assert_eq!(text(deletes.commit()), "ok");
         assert_eq!(get(db.db(), &family, b"c"), "-");
         db.db().put(b"b", b"0").unwrap();
@@ -300,9 +303,9 @@ fn a_range_of_a_transaction_that_has_expired_is_free() {
     };
     let mut expires = db.begin_transaction(&WriteOptions::default(), &expiring);
     expires.lock_range(&family, Some(b"a"), Some(b"c"), true).unwrap();
-    expires.put(&family, b"x", b"1").unwrap();
+    expires.put_cf(&family, b"x", b"1").unwrap();
     let mut other = begin(&db);
-    assert_eq!(text(other.put(&family, b"a", b"1")), TIMED_OUT);
+    assert_eq!(text(other.put_cf(&family, b"a", b"1")), TIMED_OUT);
     assert_eq!(text(other.lock_range(&family, Some(b"w"), None, true)), TIMED_OUT);
     clock.advance(Duration::from_millis(100));
     assert_eq!(
@@ -310,7 +313,7 @@ fn a_range_of_a_transaction_that_has_expired_is_free() {
         "ok",
         "its key is free"
     );
-    assert_eq!(text(other.put(&family, b"a", b"1")), "ok");
+    assert_eq!(text(other.put_cf(&family, b"a", b"1")), "ok");
     assert_eq!(text(other.lock_range(&family, None, None, true)), "ok");
     assert_eq!(text(expires.commit()), "Operation expired: ");
     drop(expires);
@@ -327,11 +330,11 @@ fn ranges_count_as_locks() {
     let db = TransactionDB::open(&options(&MemFs::new()), &limited, DIR).unwrap();
     let family = family(db.db());
     let mut first = begin(&db);
-    first.put(&family, b"a", b"1").unwrap();
+    first.put_cf(&family, b"a", b"1").unwrap();
     first.lock_range(&family, Some(b"b"), Some(b"c"), true).unwrap();
     let over = "Operation aborted: Failed to acquire lock due to max_num_locks limit";
     assert_eq!(text(first.lock_range(&family, Some(b"d"), None, true)), over);
-    assert_eq!(text(first.put(&family, b"d", b"1")), over);
+    assert_eq!(text(first.put_cf(&family, b"d", b"1")), over);
     first.rollback().unwrap();
     first.lock_range(&family, Some(b"d"), None, true).unwrap();
     first.lock_range(&family, Some(b"b"), Some(b"c"), true).unwrap();
@@ -345,8 +348,8 @@ fn what_is_prepared_with_a_deleted_range_is_committed_after_a_crash() {
         db.db().put(key, b"0").unwrap();
     }
     let mut first = begin_synced(&db, b"x");
-    first.delete_range(&family(db.db()), b"a", b"c").unwrap();
-    first.put(&family(db.db()), b"b", b"1").unwrap();
+    first.delete_range_cf(&family(db.db()), b"a", b"c").unwrap();
+    first.put_cf(&family(db.db()), b"b", b"1").unwrap();
     first.prepare().unwrap();
     let crashed = fs.crash_clone(&mut fastrand::Rng::with_seed(1), UnsyncedPolicy::Lose);
     let db = open(&crashed);
@@ -373,7 +376,7 @@ fn threads_that_number_rows_give_no_number_twice() {
     let number_one = |thread: u8, round: u8| {
         let mut numbers = begin_optimistic(&db);
         numbers.lock_range(&family, None, None, false)?;
-        let mut rows = numbers.iter(&ReadOptions::default(), &family)?;
+        let mut rows = numbers.iter_cf(&family)?;
         let mut count = 0u32;
         rows.seek_to_first();
         while rows.valid() {
@@ -381,7 +384,7 @@ fn threads_that_number_rows_give_no_number_twice() {
             rows.next();
         }
         rows.status()?;
-        numbers.put_opt(
+        numbers.put_cf_opt(
             &family,
             &[thread, round],
             &count.to_be_bytes(),
@@ -404,7 +407,7 @@ fn threads_that_number_rows_give_no_number_twice() {
             });
         }
     });
-    let mut rows = db.db().iter(&ReadOptions::default());
+    let mut rows = db.db().iter();
     let mut numbers = Vec::new();
     rows.seek_to_first();
     while rows.valid() {

@@ -94,7 +94,7 @@ fn prepare(db: &TransactionDB, name: &str) -> Transaction {
     transaction.set_name(name.as_bytes()).unwrap();
     for key in [format!("{name}1"), format!("{name}2")] {
         transaction
-            .put(&family(db.db()), key.as_bytes(), b"esker")
+            .put_cf(&family(db.db()), key.as_bytes(), b"esker")
             .unwrap();
     }
     transaction.prepare().unwrap();
@@ -125,8 +125,8 @@ fn what_rocksdb_has_prepared_is_ended_here_and_the_other_way_round() {
         "commit=c",
         "put=z",
     ]);
-    // The rows of c are in a memtable, and its section is in a WAL. The section of a is in a WAL of which no
-    // row is needed.
+    // The rows of transaction c are in a memtable, and its section is in a WAL. The section of transaction a
+    // is in a WAL of which no row is needed.
     let db = open(&dir);
     let found = db.get_all_prepared_transactions();
     assert_eq!(names(&found), ["a", "b", "d"]);
@@ -147,7 +147,7 @@ fn what_rocksdb_has_prepared_is_ended_here_and_the_other_way_round() {
     );
     let (mut committed, _e, mut rolled_back) = (prepare(&db, "p"), prepare(&db, "e"), prepare(&db, "r"));
     db.db().put(b"ours", b"esker").unwrap();
-    db.db().flush(&esker::FlushOptions::default()).unwrap();
+    db.db().flush().unwrap();
     committed.commit().unwrap();
     rolled_back.rollback().unwrap();
     db.db().put(b"last", b"esker").unwrap();

@@ -34,7 +34,7 @@ fn of_both_kinds(test: impl Fn(&esker::Db, &dyn Fn() -> Transaction)) {
 }
 
 fn see(transaction: &Transaction, family: &ColumnFamily, key: &[u8]) -> String {
-    let value = transaction.get(&ReadOptions::default(), family, key).unwrap();
+    let value = transaction.get_cf(family, key).unwrap();
     shown(value.as_deref())
 }
 
@@ -50,15 +50,15 @@ fn write_skew_is_refused() {
             assert_eq!(see(transaction, &family, b"alice"), "on call");
             assert_eq!(see(transaction, &family, b"bob"), "on call");
         }
-        first.put(&family, b"alice", b"off").unwrap();
-        second.put(&family, b"bob", b"off").unwrap();
+        first.put_cf(&family, b"alice", b"off").unwrap();
+        second.put_cf(&family, b"bob", b"off").unwrap();
         first.commit().unwrap();
         assert_eq!(text(second.commit()), BUSY);
         assert_eq!(second.state(), TransactionState::Started, "it stays as it is");
         assert_eq!(text(second.commit()), BUSY);
         second.rollback().unwrap();
         assert_eq!(see(&second, &family, b"alice"), "off", "it begins anew");
-        second.put(&family, b"carol", b"on call").unwrap();
+        second.put_cf(&family, b"carol", b"on call").unwrap();
         second.commit().unwrap();
         assert_eq!(get(db, &family, b"bob"), "on call");
     });
@@ -77,7 +77,7 @@ fn it_reads_from_its_beginning_and_is_not_busy_if_it_only_reads() {
         flush(db);
         compact(db);
         assert_eq!(see(&reads, &family, b"a"), "1");
-        let values = reads.multi_get(&ReadOptions::default(), &[(&family, b"a"), (&family, b"b")]);
+        let values = reads.multi_get_cf_opt(&[(&family, b"a"), (&family, b"b")], &ReadOptions::default());
         let values: Vec<String> = values
             .into_iter()
             .map(|value| shown(value.unwrap().as_deref()))
@@ -201,7 +201,7 @@ fn an_iterator_reads_what_it_passes_and_the_gaps_between() {
                     iterate_upper_bound: Some(b"g".to_vec()),
                     ..ReadOptions::default()
                 };
-                own.iter(&options, family).unwrap();
+                own.iter_cf_opt(family, &options).unwrap();
             },
             "c d f",
             "b g",
@@ -212,13 +212,12 @@ fn an_iterator_reads_what_it_passes_and_the_gaps_between() {
         for (name, pass, conflicts, free) in &cases {
             let all = conflicts.split(' ').map(|key| (key, BUSY));
             for (key, expected) in all.chain(free.split(' ').map(|key| (key, "ok"))) {
-                db.delete_range(&WriteOptions::default(), &family, b"", b"~")
-                    .unwrap();
+                db.delete_range_cf(&family, b"", b"~").unwrap();
                 for key in [b"b", b"d", b"f", b"h"] {
                     db.put(key, b"0").unwrap();
                 }
                 let mut own = begin();
-                own.put(&family, b"mine", b"1").unwrap();
+                own.put_cf(&family, b"mine", b"1").unwrap();
                 pass(&own, &family);
                 db.put(key.as_bytes(), b"1").unwrap();
                 assert_eq!(text(own.commit()), expected, "{name}: {key} written");
@@ -235,7 +234,7 @@ fn an_iterator_reads_what_it_passes_and_the_gaps_between() {
         while iter.valid() {
             iter.prev();
         }
-        own.put(&family, b"x", b"1").unwrap();
+        own.put_cf(&family, b"x", b"1").unwrap();
         db.put(b"g", b"1").unwrap();
         db.put(b"b", b"1").unwrap();
         assert_eq!(text(own.commit()), "ok");
@@ -247,8 +246,7 @@ fn what_goes_by_range_or_with_tables_is_a_write_to_what_was_read() {
     type Removal = fn(&esker::Db, &ColumnFamily);
     let removals: [Removal; 2] = [
         |db, family| {
-            db.delete_range(&WriteOptions::default(), family, b"b", b"d")
-                .unwrap();
+            db.delete_range_cf(family, b"b", b"d").unwrap();
         },
         |db, family| db.delete_files_in_range(family, Some(b"b"), Some(b"d")).unwrap(),
     ];
@@ -268,7 +266,7 @@ fn what_goes_by_range_or_with_tables_is_a_write_to_what_was_read() {
             passes(&range, b"c");
             passes(&beside, b"a");
             for (own, to) in [(&mut key, b"x"), (&mut range, b"y"), (&mut beside, b"z")] {
-                own.put(&family, to, b"1").unwrap();
+                own.put_cf(&family, to, b"1").unwrap();
             }
             removes(db, &family);
             assert_eq!(text(key.commit()), BUSY);
@@ -287,10 +285,10 @@ fn what_was_read_stays_from_the_first_phase_on() {
     first.set_name(b"first").unwrap();
     assert_eq!(see(&first, &family, b"a"), "0");
     first.scan(&ReadOptions::default(), &family).unwrap().seek(b"m");
-    first.put(&family, b"b", b"1").unwrap();
+    first.put_cf(&family, b"b", b"1").unwrap();
     let write = WriteOptions::default();
     assert_eq!(
-        text(db.put(&write, &family, b"z", b"0")),
+        text(db.put_cf_opt(&family, b"z", b"0", &write)),
         "ok",
         "nothing is locked yet"
     );
@@ -298,17 +296,21 @@ fn what_was_read_stays_from_the_first_phase_on() {
     first.rollback().unwrap();
     assert_eq!(see(&first, &family, b"a"), "0");
     first.scan(&ReadOptions::default(), &family).unwrap().seek(b"m");
-    first.put(&family, b"b", b"1").unwrap();
+    first.put_cf(&family, b"b", b"1").unwrap();
     first.prepare().unwrap();
-    assert_eq!(text(db.put(&write, &family, b"a", b"1")), TIMED_OUT);
-    assert_eq!(text(db.put(&write, &family, b"n", b"1")), TIMED_OUT, "the gap");
-    assert_eq!(text(db.put(&write, &family, b"c", b"1")), "ok");
+    assert_eq!(text(db.put_cf_opt(&family, b"a", b"1", &write)), TIMED_OUT);
+    assert_eq!(
+        text(db.put_cf_opt(&family, b"n", b"1", &write)),
+        TIMED_OUT,
+        "the gap"
+    );
+    assert_eq!(text(db.put_cf_opt(&family, b"c", b"1", &write)), "ok");
     let mut other = begin(&db);
-    let shares = other.get_for_update(&ReadOptions::default(), &family, b"a", false, true);
+    let shares = other.get_for_update_cf_opt(&family, b"a", false, true, &ReadOptions::default());
     assert!(shares.is_ok(), "others may read it");
     drop(other);
     first.commit().unwrap();
-    db.put(&write, &family, b"a", b"1").unwrap();
+    db.put_cf_opt(&family, b"a", b"1", &write).unwrap();
     assert!(db.range_lock_status().is_empty());
     let without_locks = TransactionOptions {
         isolation_level: IsolationLevel::Serializable,

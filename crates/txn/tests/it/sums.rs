@@ -1,7 +1,7 @@
 //! Threads that add the same number to a key of each of some sets, in one transaction: the sums of all sets
 //! stay equal, whatever else happens.
 
-use esker::{Db, FlushOptions, ReadOptions, Result, Snapshot, WriteOptions};
+use esker::{Db, ReadOptions, Result, Snapshot, WriteOptions};
 use esker_txn::{
     OptimisticTransactionOptions, Transaction, TransactionDB, TransactionDBOptions, TransactionOptions,
 };
@@ -27,14 +27,14 @@ fn add(transaction: &mut Transaction, db: &Db, rng: &mut TestRng) -> Result<()> 
     for set in (0..SETS).map(|at| (first + at) % SETS) {
         let key = [b's', set, rng.u8(..KEYS)];
         let read = ReadOptions::default();
-        let value = transaction.get_for_update(&read, &family, &key, true, true)?;
+        let value = transaction.get_for_update_cf_opt(&family, &key, true, true, &read)?;
         let sum = number(value.as_deref()) + amount;
-        transaction.put(&family, &key, sum.to_string().as_bytes())?;
+        transaction.put_cf(&family, &key, sum.to_string().as_bytes())?;
     }
     if !transaction.name().is_empty() {
         transaction.prepare()?;
         if rng.one_in(10) {
-            db.flush(&FlushOptions::default())?;
+            db.flush()?;
         }
         if rng.one_in(8) {
             return transaction.rollback();
@@ -51,7 +51,7 @@ fn sums(db: &Db, snapshot: Snapshot) -> Vec<u64> {
     };
     let of_set = |set| {
         let keys = (0..KEYS).map(|key| [b's', set, key]);
-        keys.map(|key| number(db.get_opt(&options, &family(db), &key).unwrap().as_deref()))
+        keys.map(|key| number(db.get_cf_opt(&family(db), key, &options).unwrap().as_deref()))
             .sum()
     };
     (0..SETS).map(of_set).collect()

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use esker::{
-    ColumnFamilyOptions, Db, FileTraceReader, FileTraceWriter, Options, ReadOptions, Replayer, TraceOptions,
-    TracedQuery, WriteBatch, WriteOptions,
+    ColumnFamilyOptions, Db, FileTraceReader, FileTraceWriter, Options, Replayer, TraceOptions, TracedQuery,
+    WriteBatch, WriteOptions,
 };
 use esker_txn::{
     TransactionDB, TransactionDBOptions, TransactionOptions, TransactionState, TxnDBWritePolicy,
@@ -18,8 +18,8 @@ fn a_prepared_transaction_is_not_seen_until_it_is_committed() {
     let db = open(&MemFs::new());
     let family = family(db.db());
     let mut first = begin(&db);
-    first.put(&family, b"a", b"1").unwrap();
-    first.put(&family, b"b", b"1").unwrap();
+    first.put_cf(&family, b"a", b"1").unwrap();
+    first.put_cf(&family, b"b", b"1").unwrap();
     assert_eq!(
         text(first.prepare()),
         "Invalid argument: Cannot prepare a transaction that has not been named."
@@ -54,7 +54,7 @@ fn a_prepared_transaction_is_rolled_back() {
     let family = family(db.db());
     let mut first = begin(&db);
     first.set_name(b"first").unwrap();
-    first.put(&family, b"a", b"1").unwrap();
+    first.put_cf(&family, b"a", b"1").unwrap();
     first.prepare().unwrap();
     assert_eq!(
         text(first.prepare()),
@@ -122,7 +122,7 @@ fn two_phases_may_be_demanded() {
         ..TransactionOptions::default()
     };
     let mut first = db.begin_transaction(&WriteOptions::default(), &options);
-    first.put(&family(db.db()), b"a", b"1").unwrap();
+    first.put_cf(&family(db.db()), b"a", b"1").unwrap();
     assert_eq!(text(first.commit()), "Invalid argument: Txn not prepared");
     first.set_name(b"x").unwrap();
     first.prepare().unwrap();
@@ -171,7 +171,7 @@ fn wals_go_once_what_was_prepared_in_them_has_ended() {
         .map(|at| {
             let mut transaction = begin(&db);
             transaction.set_name(&[at]).unwrap();
-            transaction.put(&family, &[at], b"1").unwrap();
+            transaction.put_cf(&family, &[at], b"1").unwrap();
             transaction.prepare().unwrap();
             // A WAL of its own.
             db.db().put(b"other", b"1").unwrap();
@@ -202,8 +202,8 @@ fn rows_of_a_family_that_was_dropped_go_nowhere() {
         .unwrap();
     let mut first = begin(&db);
     first.set_name(b"first").unwrap();
-    first.put(&own, b"a", b"1").unwrap();
-    first.put(&family(db.db()), b"a", b"1").unwrap();
+    first.put_cf(&own, b"a", b"1").unwrap();
+    first.put_cf(&family(db.db()), b"a", b"1").unwrap();
     first.prepare().unwrap();
     db.drop_column_family(&own).unwrap();
     first.commit().unwrap();
@@ -222,7 +222,7 @@ fn without_wal_the_marks_are_written_all_the_same() {
     };
     let mut first = db.begin_transaction(&no_wal, &TransactionOptions::default());
     first.set_name(b"first").unwrap();
-    first.put(&family(db.db()), b"a", b"1").unwrap();
+    first.put_cf(&family(db.db()), b"a", b"1").unwrap();
     first.prepare().unwrap();
     first.commit().unwrap();
     let db = open(&fs.process_death_clone());
@@ -241,7 +241,7 @@ fn other_policies_are_served_as_write_committed() {
         let db = TransactionDB::open(&options(&fs), &with_policy, DIR).unwrap();
         let mut first = begin(&db);
         first.set_name(b"first").unwrap();
-        first.put(&family(db.db()), b"a", b"1").unwrap();
+        first.put_cf(&family(db.db()), b"a", b"1").unwrap();
         first.prepare().unwrap();
         assert_eq!(get(db.db(), &family(db.db()), b"b"), "-");
         first.commit().unwrap();
@@ -256,7 +256,7 @@ fn others_who_open_it_see_what_is_committed_or_refuse() {
     for (name, commits) in [(b"a", true), (b"b", false)] {
         let mut transaction = begin(&db);
         transaction.set_name(name).unwrap();
-        transaction.put(&family, name, b"1").unwrap();
+        transaction.put_cf(&family, name, b"1").unwrap();
         transaction.prepare().unwrap();
         if commits {
             transaction.commit().unwrap();
@@ -292,7 +292,7 @@ fn others_who_open_it_see_what_is_committed_or_refuse() {
     let db = open(&dead);
     for mut transaction in db.get_all_prepared_transactions() {
         assert_eq!(transaction.name(), b"b");
-        let seen = transaction.get(&ReadOptions::default(), &db.db().default_column_family(), b"b");
+        let seen = transaction.get_cf(&db.db().default_column_family(), b"b");
         assert_eq!(seen.unwrap().as_deref(), Some(&b"1"[..]));
         transaction.rollback().unwrap();
     }
@@ -312,11 +312,11 @@ fn a_checkpoint_has_what_is_prepared() {
     let family = family(db.db());
     let mut committed = begin(&db);
     committed.set_name(b"committed").unwrap();
-    committed.put(&family, b"a", b"1").unwrap();
+    committed.put_cf(&family, b"a", b"1").unwrap();
     committed.prepare().unwrap();
     let mut outstanding = begin(&db);
     outstanding.set_name(b"outstanding").unwrap();
-    outstanding.put(&family, b"b", b"1").unwrap();
+    outstanding.put_cf(&family, b"b", b"1").unwrap();
     outstanding.prepare().unwrap();
     for round in [b"1", b"2"] {
         db.db().put(b"other", round).unwrap();
@@ -348,7 +348,7 @@ fn a_secondary_follows_both_phases() {
     };
     let mut kept = begin(&db);
     kept.set_name(b"kept").unwrap();
-    kept.put(&primary, b"kept", b"1").unwrap();
+    kept.put_cf(&primary, b"kept", b"1").unwrap();
     kept.prepare().unwrap();
     let refused = Db::open_as_secondary(&with(false), DIR, "/refused");
     assert!(
@@ -367,12 +367,12 @@ fn a_secondary_follows_both_phases() {
         let key = round.to_be_bytes();
         let mut transaction = begin(&db);
         transaction.set_name(&key).unwrap();
-        transaction.merge(&primary, &key, b"1").unwrap();
-        transaction.merge(&primary, b"count", b"x").unwrap();
+        transaction.merge_cf(&primary, &key, b"1").unwrap();
+        transaction.merge_cf(&primary, b"count", b"x").unwrap();
         transaction.prepare().unwrap();
         assert_eq!(seen(&key), "-");
         if rng.one_in(4) {
-            db.db().put(b"other", &key).unwrap();
+            db.db().put(b"other", key).unwrap();
             flush(db.db());
         }
         match rng.one_in(5) {
@@ -405,7 +405,7 @@ fn a_repair_keeps_what_was_committed() {
     for (name, commits) in [(b"a", true), (b"b", false)] {
         let mut transaction = begin(&db);
         transaction.set_name(name).unwrap();
-        transaction.put(&family, name, b"1").unwrap();
+        transaction.put_cf(&family, name, b"1").unwrap();
         transaction.prepare().unwrap();
         if commits {
             transaction.commit().unwrap();
@@ -438,7 +438,7 @@ fn a_trace_has_the_rows_of_what_was_committed_and_replays_them() {
     for (name, commits) in [(&b"kept"[..], true), (b"dropped", false)] {
         let mut transaction = begin(&db);
         transaction.set_name(name).unwrap();
-        transaction.put(&family, name, b"1").unwrap();
+        transaction.put_cf(&family, name, b"1").unwrap();
         transaction.prepare().unwrap();
         match commits {
             true => transaction.commit().unwrap(),
@@ -446,7 +446,7 @@ fn a_trace_has_the_rows_of_what_was_committed_and_replays_them() {
         }
     }
     let mut unprepared = begin(&db);
-    unprepared.put(&family, b"at once", b"1").unwrap();
+    unprepared.put_cf(&family, b"at once", b"1").unwrap();
     unprepared.commit().unwrap();
     db.db().end_trace().unwrap();
 

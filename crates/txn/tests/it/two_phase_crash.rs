@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use esker::{ColumnFamily, ColumnFamilyOptions, FlushOptions, WriteOptions};
+use esker::{ColumnFamily, ColumnFamilyOptions, WriteOptions};
 use esker_txn::{Transaction, TransactionDB, TransactionState};
 use testkit::rng::{self, TestRng};
 use vfs::{FaultFs, MemFs, UnsyncedPolicy};
@@ -13,7 +13,7 @@ fn prepared(db: &TransactionDB, name: &[u8], rows: &[(&[u8], &[u8])]) -> Transac
     let mut transaction = begin_synced(db, name);
     let family = family(db.db());
     for (key, value) in rows {
-        transaction.merge(&family, key, value).unwrap();
+        transaction.merge_cf(&family, key, value).unwrap();
     }
     transaction.prepare().unwrap();
     transaction
@@ -67,7 +67,7 @@ fn a_prepared_transaction_is_found_after_crash_upon_crash() {
         }
         drop(found);
         // Rows of this session, in the WAL that now has the section.
-        db.db().put(b"round", &[b'0' + round]).unwrap();
+        db.db().put(b"round", [b'0' + round]).unwrap();
         if round == 1 {
             flush(db.db());
         }
@@ -86,7 +86,7 @@ fn a_wal_stays_while_a_section_in_it_is_outstanding() {
     let db = open(&fs);
     let family = family(db.db());
     for at in 0..5u8 {
-        db.db().put(b"other", &[at]).unwrap();
+        db.db().put(b"other", [at]).unwrap();
         drop(prepared(&db, &[b'a' + at], &[(&[at], b"1")]));
         flush(db.db());
     }
@@ -116,19 +116,19 @@ fn a_memtable_switched_between_the_phases_keeps_the_wal_of_the_section() {
     let write = WriteOptions::default();
     let mut transaction = begin_synced(&db, b"x");
     for family in &both {
-        transaction.merge(family, b"key", b"1").unwrap();
+        transaction.merge_cf(family, b"key", b"1").unwrap();
     }
     transaction.prepare().unwrap();
     // The section's WAL is no longer written to.
-    db.db().put_opt(&write, &first, b"a", b"1").unwrap();
-    db.db().put_opt(&write, &second, b"a", b"1").unwrap();
-    db.db().flush_cf(&FlushOptions::default(), &both).unwrap();
+    db.db().put_cf_opt(&first, b"a", b"1", &write).unwrap();
+    db.db().put_cf_opt(&second, b"a", b"1", &write).unwrap();
+    db.db().flush_cf(&both).unwrap();
     transaction.commit().unwrap();
     // One of the families has the rows in a table, the other in its memtable, and obsolete WALs are deleted.
-    db.db().put_opt(&write, &first, b"b", b"1").unwrap();
-    db.db().flush_cf(&FlushOptions::default(), &both[..1]).unwrap();
-    db.db().put_opt(&write, &first, b"c", b"1").unwrap();
-    db.db().flush_cf(&FlushOptions::default(), &both[..1]).unwrap();
+    db.db().put_cf_opt(&first, b"b", b"1", &write).unwrap();
+    db.db().flush_cf(&both[..1]).unwrap();
+    db.db().put_cf_opt(&first, b"c", b"1", &write).unwrap();
+    db.db().flush_cf(&both[..1]).unwrap();
     let check = |fs: MemFs| {
         let db = open(&fs);
         assert!(names(&db).is_empty());
@@ -140,8 +140,8 @@ fn a_memtable_switched_between_the_phases_keeps_the_wal_of_the_section() {
     check(fs.process_death_clone());
     check(power_loss(&fs));
     // After all rows are in tables, the WAL of the section is deleted, and its marker refers to nothing.
-    db.db().flush_cf(&FlushOptions::default(), &both[1..]).unwrap();
-    db.db().put_opt(&write, &second, b"d", b"1").unwrap();
+    db.db().flush_cf(&both[1..]).unwrap();
+    db.db().put_cf_opt(&second, b"d", b"1", &write).unwrap();
     check(fs.process_death_clone());
     check(power_loss(&fs));
 }
@@ -162,12 +162,12 @@ fn the_marker_of_a_section_whose_wal_is_gone_leaves_no_hole() {
     let mut transaction = prepared(&db, b"x", &[(b"a", b"1"), (b"b", b"1")]);
     db.db().put(b"c", b"1").unwrap();
     flush(db.db());
-    db.db().put_opt(&write, &second, b"kept", b"1").unwrap();
+    db.db().put_cf_opt(&second, b"kept", b"1", &write).unwrap();
     transaction.commit().unwrap();
-    db.db().put_opt(&write, &second, b"behind", b"1").unwrap();
+    db.db().put_cf_opt(&second, b"behind", b"1", &write).unwrap();
     flush(db.db());
-    db.db().put_opt(&write, &first, b"d", b"1").unwrap();
-    db.db().put_opt(&write, &second, b"last", b"1").unwrap();
+    db.db().put_cf_opt(&first, b"d", b"1", &write).unwrap();
+    db.db().put_cf_opt(&second, b"last", b"1", &write).unwrap();
     testkit::wait_until("the WAL of the section is deleted", || wals(&fs) == 2);
     for fs in [fs.process_death_clone(), power_loss(&fs)] {
         let db = open(&fs);
@@ -212,7 +212,7 @@ impl Promised {
     fn check(&self, db: &TransactionDB, seed: u64) {
         let mut seen = BTreeMap::new();
         for family in db.db().column_families() {
-            let mut iter = db.db().iter_cf(&esker::ReadOptions::default(), &family);
+            let mut iter = db.db().iter_cf(&family);
             iter.seek_to_first();
             while iter.valid() {
                 if iter.key() != JUNK {
@@ -254,7 +254,7 @@ fn random_histories_keep_what_they_promised() {
                     for _ in 0..rng.usize(1..4) {
                         let (family, key) = (rng.pick(&families).clone(), vec![b'a' + rng.u8(..5)]);
                         let operand = next.to_string();
-                        if transaction.merge(&family, &key, operand.as_bytes()).is_ok() {
+                        if transaction.merge_cf(&family, &key, operand.as_bytes()).is_ok() {
                             rows.push((family.name().to_owned(), key, operand));
                         }
                     }
@@ -283,11 +283,8 @@ fn random_histories_keep_what_they_promised() {
                         false => transaction.rollback().unwrap(),
                     }
                 }
-                14 => db
-                    .db()
-                    .flush_cf(&FlushOptions::default(), &[rng.pick(&families).clone()])
-                    .unwrap(),
-                15 => db.db().flush_cf(&FlushOptions::default(), &families).unwrap(),
+                14 => db.db().flush_cf(&[rng.pick(&families).clone()]).unwrap(),
+                15 => db.db().flush_cf(&families).unwrap(),
                 16 => {
                     let (family, key) = (rng.pick(&families).clone(), vec![b'a' + rng.u8(..5)]);
                     let write = WriteOptions {
@@ -296,12 +293,12 @@ fn random_histories_keep_what_they_promised() {
                     };
                     let operand = format!("w{next}");
                     next += 1;
-                    if db.merge(&write, &family, &key, operand.as_bytes()).is_ok() {
+                    if db.merge_cf_opt(&family, &key, operand.as_bytes(), &write).is_ok() {
                         promised.apply(&[(family.name().to_owned(), key, operand)]);
                     }
                 }
                 17 => promised.check(&db, seed),
-                18 => db.db().put(JUNK, &[b'v'; 300]).unwrap(),
+                18 => db.db().put(JUNK, [b'v'; 300]).unwrap(),
                 19 => {
                     let dead = match rng.u32(..4) {
                         0 => fs.process_death_clone(),
@@ -378,7 +375,7 @@ fn a_wal_with_a_section_is_synced_before_its_rows_are_in_tables() {
     let db = open(&fs);
     drop(prepared(&db, b"x", &[(b"a", b"1")]));
     for at in 0..20u8 {
-        db.db().put(&[at], &[b'v'; 100]).unwrap();
+        db.db().put([at], [b'v'; 100]).unwrap();
     }
     flush(db.db());
     for seed in 0..30 {

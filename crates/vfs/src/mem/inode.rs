@@ -264,6 +264,22 @@ pub(super) fn between(rng: &mut Rng, low: usize, high: usize) -> usize {
 }
 
 /// The unsynced data that a power loss leaves. Synced bytes and names are always kept.
+///
+/// ```
+/// # mod esker {
+/// #     pub use esker_vfs as file_system;
+/// # }
+///
+/// use esker::file_system::{CreateOptions, FileSystem, MemFs, UnsyncedPolicy};
+///
+/// let fs = MemFs::new();
+/// let mut file = fs.create("/a".as_ref(), &CreateOptions::default())?;
+/// file.append(b"1")?;
+/// file.flush()?;
+/// let after_power_loss = fs.crash_clone(&mut base::env::Rng::with_seed(1), UnsyncedPolicy::Lose);
+/// assert!(!after_power_loss.exists("/a".as_ref())?);
+/// # Ok::<(), base::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnsyncedPolicy {
     /// No unsynced data survives: the worst disk that keeps its guarantees.
@@ -274,8 +290,8 @@ pub enum UnsyncedPolicy {
     /// file that is not a log: torn at the start of a sector, unless it ends there). Any subset of the
     /// unsynced changes of names; a rename survives entirely or not at all. Files and names are independent.
     Random,
-    /// As `Random`, but of each file any of the 4 KiB pages, also later ones without earlier ones: a possible
-    /// state of a file that was extended (or written, for [`reuse`](crate::FileSystem::reuse)) before, as
-    /// logs are.
+    /// The same as `Random`, except that any of the 4 KiB pages of each file survive, also later ones without
+    /// earlier ones: a possible state of a file that was extended (or written, for
+    /// [`reuse`](crate::FileSystem::reuse)) before, as logs are.
     RandomPages,
 }

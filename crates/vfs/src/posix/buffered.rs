@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Error, Result};
+use parking_lot::Mutex;
 
 use super::io::{Preallocation, Writeback, error, sync, write_full};
-use crate::{CreateOptions, FileSync, WritableFile};
+use super::sys;
+use crate::{Ahead, CreateOptions, FileSync, WritableFile};
 
 /// The number of bytes buffered before a system call, which writes everything up to a multiple of it. The
 /// kernel keeps data written at once in one large folio if it can, and finds large folios faster on reads. A
@@ -19,11 +21,41 @@ const BUFFER: usize = 256 << 10;
 pub(super) struct SyncHandle {
     pub(super) file: File,
     pub(super) path: PathBuf,
+    /// The result of a sync [ahead](FileSync::ahead), until it is returned.
+    ahead: Mutex<Option<Result<()>>>,
+}
+
+impl SyncHandle {
+    pub(super) fn new(file: File, path: &Path) -> SyncHandle {
+        SyncHandle {
+            file,
+            path: path.to_path_buf(),
+            ahead: Mutex::new(None),
+        }
+    }
+
+    /// Syncs all bytes that the kernel has now.
+    pub(super) fn sync_now(&self) -> Result<()> {
+        sync(&self.file, false).map_err(|e| error("fdatasync", &self.path, e))
+    }
 }
 
 impl FileSync for SyncHandle {
     fn sync(&self) -> Result<()> {
-        sync(&self.file, false).map_err(|e| error("fdatasync", &self.path, e))
+        let ahead = self.ahead.lock().take();
+        ahead.unwrap_or_else(|| self.sync_now())
+    }
+
+    fn ahead(self: Arc<Self>) -> Option<Ahead> {
+        // A hint: the file gets its place on the disk now, and files that do so before one commit of the
+        // journal share it.
+        if let Ok(metadata) = self.file.metadata() {
+            let _unsupported = sys::start_writeback(&self.file, 0, metadata.len());
+        }
+        Some(Box::new(move || {
+            let result = self.sync_now();
+            *self.ahead.lock() = Some(result);
+        }))
     }
 }
 
@@ -51,10 +83,7 @@ impl BufferedFile {
     /// Writes `file` from its front; `overwrites`: it already has bytes.
     pub(super) fn new(file: File, path: &Path, options: &CreateOptions, overwrites: bool) -> BufferedFile {
         BufferedFile {
-            handle: Arc::new(SyncHandle {
-                file,
-                path: path.to_path_buf(),
-            }),
+            handle: Arc::new(SyncHandle::new(file, path)),
             buffer: Vec::new(),
             written: 0,
             overwrites,
@@ -67,7 +96,7 @@ impl BufferedFile {
     /// Passes `data` to the kernel at `written`. Bytes that were written before an error are counted, so that
     /// a later call continues after them.
     fn hand_over(&mut self, data: &[u8]) -> Result<(), (usize, Error)> {
-        let SyncHandle { file, path } = &*self.handle;
+        let SyncHandle { file, path, .. } = &*self.handle;
         self.preallocation.reach(file, self.written + data.len() as u64);
         if let Err((done, e)) = write_full(file, data, self.written) {
             let failure = error("append", path, e).at(self.written + done as u64);
@@ -137,12 +166,12 @@ impl WritableFile for BufferedFile {
 
     fn sync(&mut self) -> Result<()> {
         self.flush()?;
-        self.handle.sync()
+        self.handle.sync_now()
     }
 
     fn sync_all(&mut self) -> Result<()> {
         self.flush()?;
-        let SyncHandle { file, path } = &*self.handle;
+        let SyncHandle { file, path, .. } = &*self.handle;
         sync(file, true).map_err(|e| error("fsync", path, e))
     }
 
@@ -158,7 +187,7 @@ impl WritableFile for BufferedFile {
         self.closed = true;
         self.buffer = Vec::new();
         if self.overwrites || self.preallocation.exceeds(self.written) {
-            let SyncHandle { file, path } = &*self.handle;
+            let SyncHandle { file, path, .. } = &*self.handle;
             file.set_len(self.written)
                 .map_err(|e| error("truncate", path, e))?;
         }

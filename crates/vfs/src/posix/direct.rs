@@ -1,7 +1,7 @@
 //! The file written past the page cache: whole aligned blocks from a large buffer.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use base::Result;
@@ -36,10 +36,7 @@ impl DirectWriter {
     pub(super) fn new(file: File, path: &Path, options: &CreateOptions) -> DirectWriter {
         let alignment = sys::direct_write_alignment(&file);
         DirectWriter {
-            handle: Arc::new(SyncHandle {
-                file,
-                path: PathBuf::from(path),
-            }),
+            handle: Arc::new(SyncHandle::new(file, path)),
             buffer: AlignedBuffer::new(BUFFER.max(alignment), alignment),
             start: 0,
             held: 0,
@@ -59,7 +56,7 @@ impl DirectWriter {
 
     /// Writes the first `len` bytes of the buffer, a multiple of the alignment.
     fn write_blocks(&mut self, len: usize) -> Result<()> {
-        let SyncHandle { file, path } = &*self.handle;
+        let SyncHandle { file, path, .. } = &*self.handle;
         self.preallocation.reach(file, self.start + len as u64);
         write_full(file, &self.buffer[..len], self.start)
             .map_err(|(done, e)| error("append", path, e).at(self.start + done as u64))
@@ -94,7 +91,7 @@ impl WritableFile for DirectWriter {
         self.buffer[self.held..padded].fill(0);
         self.write_blocks(padded)?;
         if padded > self.held {
-            let SyncHandle { file, path } = &*self.handle;
+            let SyncHandle { file, path, .. } = &*self.handle;
             file.set_len(self.len()).map_err(|e| error("truncate", path, e))?;
         }
         let whole = self.held / alignment * alignment;
@@ -107,12 +104,12 @@ impl WritableFile for DirectWriter {
 
     fn sync(&mut self) -> Result<()> {
         self.flush()?;
-        self.handle.sync()
+        self.handle.sync_now()
     }
 
     fn sync_all(&mut self) -> Result<()> {
         self.flush()?;
-        let SyncHandle { file, path } = &*self.handle;
+        let SyncHandle { file, path, .. } = &*self.handle;
         sync(file, true).map_err(|e| error("fsync", path, e))
     }
 
@@ -127,7 +124,7 @@ impl WritableFile for DirectWriter {
         self.flush()?;
         self.closed = true;
         if self.preallocation.exceeds(self.len()) {
-            let SyncHandle { file, path } = &*self.handle;
+            let SyncHandle { file, path, .. } = &*self.handle;
             file.set_len(self.len()).map_err(|e| error("truncate", path, e))?;
         }
         Ok(())

@@ -63,7 +63,7 @@ pub(super) fn lock(path: &Path) -> Result<Box<dyn FileLock>> {
     lock_as(path, &[LockKind::OpenFile, LockKind::Process])
 }
 
-/// As [`lock`], by the first of `kinds` that the file system supports.
+/// Locks as [`lock`] does, by the first of `kinds` that the file system supports.
 fn lock_as(path: &Path, kinds: &[LockKind]) -> Result<Box<dyn FileLock>> {
     let failed = |e: io::Error| error("lock", path, e);
     let mut table = LOCKED.lock();
@@ -188,7 +188,7 @@ mod tests {
             .unwrap()
     }
 
-    /// As RocksDB takes it, which checks the file and closes no other descriptor of it.
+    /// Takes the lock as RocksDB does, which checks the file and closes no other descriptor of it.
     #[test]
     fn a_posix_lock_is_refused_against_ours_and_ours_against_it() {
         let (_dir, path) = lock_file();

@@ -85,17 +85,18 @@ static ZEROS: [u8; SYNCED_STEP as usize] = [0; SYNCED_STEP as usize];
 enum Backing {
     /// The file may not be mapped: every append is a write.
     Unmapped,
-    /// On a disk: a sync has a cost.
+    /// The file is on a disk: a sync has a cost.
     Disk,
-    /// In memory: a sync does nothing, and populating for reads is the cheapest way to map pages.
+    /// The file is in memory: a sync does nothing, and populating for reads is the cheapest way to map pages.
     Memory,
 }
 
 impl Backing {
     fn of(file: &File) -> Backing {
-        const EXT: u64 = libc::EXT4_SUPER_MAGIC as u64;
-        const XFS: u64 = libc::XFS_SUPER_MAGIC as u64;
-        const TMPFS: u64 = libc::TMPFS_MAGIC as u64;
+        // Linux's numbers of file systems, which no other system answers.
+        const EXT: u64 = 0xef53;
+        const XFS: u64 = 0x5846_5342;
+        const TMPFS: u64 = 0x0102_1994;
         match sys::file_system_magic(file) {
             Ok(EXT) => Backing::Disk,
             // A copy of a log that shares its blocks may be made at any time: `cp` does so by default.
@@ -205,10 +206,7 @@ impl LogFile {
             room: 0,
             position: 0,
             shared: Arc::new(Shared {
-                handle: SyncHandle {
-                    file,
-                    path: path.to_path_buf(),
-                },
+                handle: SyncHandle::new(file, path),
                 synced: AtomicBool::new(false),
                 notes_syncs: backing == Backing::Disk,
                 lost: AtomicBool::new(false),

@@ -5,13 +5,16 @@ mod direct;
 mod io;
 mod lock;
 mod log;
+#[cfg(not(all(target_os = "linux", feature = "io-uring")))]
+mod no_ring;
 mod random_access;
+#[cfg(all(target_os = "linux", feature = "io-uring"))]
 mod ring;
 mod started;
 pub(crate) mod sys;
 
 use std::fs::{self, File};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -23,6 +26,9 @@ use self::direct::DirectWriter;
 use self::io::error;
 use self::log::LogFile;
 use self::random_access::{DirectFile, MappedFile, PreadFile};
+#[cfg(not(all(target_os = "linux", feature = "io-uring")))]
+use no_ring as ring;
+
 pub use self::ring::together;
 use crate::{CreateOptions, FileLock, FileSystem, OpenOptions, RandomAccessFile, WritableFile, io_stats};
 
@@ -35,6 +41,19 @@ use crate::{CreateOptions, FileLock, FileSystem, OpenOptions, RandomAccessFile, 
 /// * A disk that *fails* (`EIO`, not a full one) when a page of a mapped log must be read back kills the
 ///   process with `SIGBUS`, and so does a truncation of the log by another process.
 ///   [`PosixFs::without_mapped_logs`] avoids both.
+///
+/// ```
+/// # mod esker {
+/// #     pub use esker_vfs as file_system;
+/// # }
+///
+/// use esker::file_system::{FileSystem, PosixFs};
+///
+/// let fs = PosixFs::new();
+/// assert!(fs.exists("/".as_ref())?);
+/// assert!(fs.free_space("/".as_ref())? > 0);
+/// # Ok::<(), base::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct PosixFs {
     map_logs: bool,
@@ -101,11 +120,19 @@ fn open_error(action: &str, direct: bool, path: &Path, e: std::io::Error) -> Err
     }
 }
 
+/// The flag of a file that is read or written past the page cache, if it is to be.
+fn direct_flag(direct: bool) -> std::io::Result<i32> {
+    match direct {
+        true => sys::direct_flag(),
+        false => Ok(0),
+    }
+}
+
 /// Opens a file without updates of its access time, which would make the kernel check the clock and the mount
 /// on each read. Only the file's owner may ask for that; otherwise it is opened normally.
 fn open_for_reading(path: &Path, flags: i32) -> std::io::Result<File> {
     let open = |flags| fs::OpenOptions::new().read(true).custom_flags(flags).open(path);
-    match open(flags | libc::O_NOATIME) {
+    match open(flags | sys::NO_ACCESS_TIME) {
         Err(e) if e.raw_os_error() == Some(libc::EPERM) => open(flags),
         opened => opened,
     }
@@ -114,7 +141,8 @@ fn open_for_reading(path: &Path, flags: i32) -> std::io::Result<File> {
 impl FileSystem for PosixFs {
     fn open_random(&self, path: &Path, options: &OpenOptions) -> Result<Arc<dyn RandomAccessFile>> {
         let _timer = io_stats::time(|cells| &cells.open_nanos);
-        let file = open_for_reading(path, if options.direct { libc::O_DIRECT } else { 0 })
+        let file = direct_flag(options.direct)
+            .and_then(|flag| open_for_reading(path, flag))
             .map_err(|e| open_error("open for reading", options.direct, path, e))?;
         let metadata = file.metadata().map_err(|e| error("stat", path, e))?;
         if metadata.is_dir() {
@@ -143,13 +171,17 @@ impl FileSystem for PosixFs {
     fn create(&self, path: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
         let _timer = io_stats::time(|cells| &cells.open_nanos);
         let direct = options.direct && !options.log;
-        let file = fs::OpenOptions::new()
-            .read(options.log)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .custom_flags(if direct { libc::O_DIRECT } else { 0 })
-            .open(path)
+        let open = |flag| {
+            fs::OpenOptions::new()
+                .read(options.log)
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .custom_flags(flag)
+                .open(path)
+        };
+        let file = direct_flag(direct)
+            .and_then(open)
             .map_err(|e| open_error("create", direct, path, e))?;
         if direct {
             return Ok(Box::new(DirectWriter::new(file, path, options)));
@@ -236,6 +268,11 @@ impl FileSystem for PosixFs {
         Ok(modified
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| since.as_secs()))
+    }
+
+    fn links(&self, path: &Path) -> Result<u64> {
+        let metadata = fs::metadata(path).map_err(|e| error("stat", path, e))?;
+        Ok(metadata.nlink())
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn FileLock>> {

@@ -1,18 +1,29 @@
-//! System calls that `std` lacks, each behind a safe interface. Linux.
+//! System calls that `std` lacks, each behind a safe interface. Those of Linux alone are in `linux`;
+//! elsewhere `portable` takes their place.
 
-use std::ffi::CString;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(not(target_os = "linux"))]
+mod portable;
+
 use std::fs::File;
 use std::io;
-use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
 use crate::Access;
 use crate::aligned_buffer::DIRECT_ALIGNMENT;
+#[cfg(target_os = "linux")]
+use linux as system;
+#[cfg(not(target_os = "linux"))]
+use portable as system;
+pub(super) use system::{
+    NO_ACCESS_TIME, advise, claim_space, direct_flag, direct_read_alignment, file_system_magic, free_space,
+    start_writeback, start_writeback_after, will_need, xfs_shares_blocks,
+};
+use system::{Offset, POPULATE_READ, POPULATE_WRITE, mmap};
 
 fn check(result: libc::c_int) -> io::Result<()> {
     match result {
@@ -21,8 +32,8 @@ fn check(result: libc::c_int) -> io::Result<()> {
     }
 }
 
-fn offset(value: u64) -> io::Result<libc::off64_t> {
-    libc::off64_t::try_from(value).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))
+fn offset(value: u64) -> io::Result<Offset> {
+    Offset::try_from(value).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))
 }
 
 /// The size of a page of memory in bytes.
@@ -53,7 +64,7 @@ impl Mapping {
         // SAFETY: no address is requested, so no existing mapping is affected; the kernel checks everything
         // else.
         let start = unsafe {
-            libc::mmap64(
+            mmap(
                 std::ptr::null_mut(),
                 len,
                 protection,
@@ -110,12 +121,15 @@ impl Mapping {
     /// Makes the pages of a range present and writable, so that access causes no fault. Returns an error,
     /// instead of a signal, if that is not possible.
     pub(super) fn populate_write(&self, range: Range<usize>) -> io::Result<()> {
-        self.madvise(range, libc::MADV_POPULATE_WRITE)
+        match POPULATE_WRITE {
+            Some(advice) => self.madvise(range, advice),
+            None => Err(io::ErrorKind::Unsupported.into()),
+        }
     }
 
     /// Makes the pages of a range present.
     pub(super) fn populate_read(&self, range: Range<usize>) -> io::Result<()> {
-        self.madvise(range, libc::MADV_POPULATE_READ)
+        self.madvise(range, POPULATE_READ)
     }
 
     /// Starts reading a range.
@@ -136,141 +150,15 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: exactly the range that `mmap64` returned; users of pointers into it hold the mapping too.
+        // SAFETY: exactly the range that `mmap` returned; users of pointers into it hold the mapping too.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
     }
-}
-
-/// Claims disk space without changing the file's length.
-pub(super) fn claim_space(file: &File, at: u64, len: u64) -> io::Result<()> {
-    let (at, len) = (offset(at)?, offset(len)?);
-    // SAFETY: takes numbers; the descriptor is open.
-    check(unsafe { libc::fallocate64(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, at, len) })
-}
-
-/// Asks the kernel to start writing a range to disk.
-pub(super) fn start_writeback(file: &File, at: u64, len: u64) -> io::Result<()> {
-    let (at, len) = (offset(at)?, offset(len)?);
-    // SAFETY: takes numbers; the descriptor is open.
-    check(unsafe { libc::sync_file_range(file.as_raw_fd(), at, len, libc::SYNC_FILE_RANGE_WRITE) })
-}
-
-/// Waits until the writeback in flight of the first `len` bytes is complete, then asks the kernel to start
-/// that of the rest of them.
-pub(super) fn start_writeback_after(file: &File, len: u64) -> io::Result<()> {
-    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE;
-    // SAFETY: takes numbers; the descriptor is open.
-    check(unsafe { libc::sync_file_range(file.as_raw_fd(), 0, offset(len)?, flags) })
-}
-
-fn fadvise(file: &File, at: u64, len: u64, advice: libc::c_int) -> io::Result<()> {
-    let (at, len) = (offset(at)?, offset(len)?);
-    // SAFETY: takes numbers; the descriptor is open.
-    match unsafe { libc::posix_fadvise64(file.as_raw_fd(), at, len, advice) } {
-        0 => Ok(()),
-        error => Err(io::Error::from_raw_os_error(error)),
-    }
-}
-
-/// Advises the kernel of the access pattern of the whole file through this descriptor.
-pub(super) fn advise(file: &File, access: Access) -> io::Result<()> {
-    let advice = match access {
-        Access::Normal => return Ok(()),
-        Access::Random => libc::POSIX_FADV_RANDOM,
-        Access::Sequential => libc::POSIX_FADV_SEQUENTIAL,
-    };
-    fadvise(file, 0, 0, advice)
-}
-
-/// Starts reading a range into the page cache.
-pub(super) fn will_need(file: &File, at: u64, len: u64) -> io::Result<()> {
-    fadvise(file, at, len, libc::POSIX_FADV_WILLNEED)
-}
-
-/// The magic number of the file system that holds `file`.
-pub(super) fn file_system_magic(file: &File) -> io::Result<u64> {
-    let mut answer = MaybeUninit::<libc::statfs64>::uninit();
-    // SAFETY: the descriptor is open, and `answer` has room for what is written.
-    check(unsafe { libc::fstatfs64(file.as_raw_fd(), answer.as_mut_ptr()) })?;
-    // SAFETY: the call succeeded and has filled it.
-    Ok(unsafe { answer.assume_init() }.f_type as u64)
-}
-
-/// `XFS_IOC_FSGEOMETRY_V4`: `_IOR('X', 124, struct xfs_fsop_geom_v4)`.
-const XFS_GEOMETRY: u64 = 0x8070_587c;
-/// `XFS_FSOP_GEOM_FLAGS_REFLINK`.
-const XFS_REFLINK: u32 = 1 << 20;
-
-/// True unless the XFS that holds `file` was made without reflinks: its files may share blocks, and a write
-/// to a shared block needs a new one.
-pub(super) fn xfs_shares_blocks(file: &File) -> bool {
-    /// 112 bytes, as the ioctl number encodes.
-    #[repr(C, align(8))]
-    struct Geometry {
-        before: [u32; 23],
-        flags: u32,
-        after: [u32; 4],
-    }
-    let mut geometry = Geometry {
-        before: [0; 23],
-        flags: 0,
-        after: [0; 4],
-    };
-    // SAFETY: the descriptor is open, and the call writes the number of bytes that its number encodes, which
-    // `geometry` has.
-    let asked = unsafe { libc::ioctl(file.as_raw_fd(), XFS_GEOMETRY as _, &raw mut geometry) };
-    asked != 0 || geometry.flags & XFS_REFLINK != 0
-}
-
-/// Free bytes for unprivileged processes.
-pub(super) fn free_space(path: &Path) -> io::Result<u64> {
-    let path = CString::new(path.as_os_str().as_bytes())?;
-    let mut answer = MaybeUninit::<libc::statvfs64>::uninit();
-    loop {
-        // SAFETY: `path` ends in a zero, and `answer` has room for what is written.
-        match check(unsafe { libc::statvfs64(path.as_ptr(), answer.as_mut_ptr()) }) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-            Ok(()) => break,
-        }
-    }
-    // SAFETY: the call succeeded and has filled it.
-    let answer = unsafe { answer.assume_init() };
-    Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
 }
 
 /// The alignment of buffers and offsets for direct writes of `file`: a power of two, and at least the size
 /// that disks write at a time, whatever they accept.
 pub(super) fn direct_write_alignment(file: &File) -> usize {
     direct_read_alignment(file).max(DIRECT_ALIGNMENT)
-}
-
-/// The alignment of buffers and offsets for direct reads of `file`: a power of two, the smallest that the
-/// file system accepts. A block of a table seldom begins at a page boundary, and each byte outside it is read
-/// in vain.
-pub(super) fn direct_read_alignment(file: &File) -> usize {
-    let mut answer = MaybeUninit::<libc::statx>::zeroed();
-    // SAFETY: the descriptor is open, the path is an empty C string, and `answer` has room for what is
-    // written.
-    let result = check(unsafe {
-        libc::statx(
-            file.as_raw_fd(),
-            c"".as_ptr(),
-            libc::AT_EMPTY_PATH,
-            libc::STATX_DIOALIGN,
-            answer.as_mut_ptr(),
-        )
-    });
-    // SAFETY: all zeros is a valid value, and the call only writes valid values.
-    let answer = unsafe { answer.assume_init() };
-    let told = match result {
-        Ok(()) => answer.stx_dio_offset_align.max(answer.stx_dio_mem_align) as usize,
-        Err(_) => 0,
-    };
-    match told.is_power_of_two() {
-        true => told,
-        false => DIRECT_ALIGNMENT,
-    }
 }
 
 /// The owner of a file lock.
@@ -292,9 +180,13 @@ pub(super) enum LockHolder {
     Process(i32),
 }
 
-fn whole_file(ty: libc::c_int) -> libc::flock {
+/// The types of locks, which systems declare with different integers.
+const WRITE_LOCK: libc::c_short = libc::F_WRLCK as libc::c_short;
+const NO_LOCK: libc::c_short = libc::F_UNLCK as libc::c_short;
+
+fn whole_file(ty: libc::c_short) -> libc::flock {
     libc::flock {
-        l_type: ty as libc::c_short,
+        l_type: ty,
         l_whence: libc::SEEK_SET as libc::c_short,
         l_start: 0,
         l_len: 0,
@@ -302,7 +194,7 @@ fn whole_file(ty: libc::c_int) -> libc::flock {
     }
 }
 
-fn set_lock(file: &File, kind: LockKind, ty: libc::c_int) -> io::Result<()> {
+fn set_lock(file: &File, kind: LockKind, ty: libc::c_short) -> io::Result<()> {
     let command = match kind {
         LockKind::OpenFile => libc::F_OFD_SETLK,
         LockKind::Process => libc::F_SETLK,
@@ -314,12 +206,12 @@ fn set_lock(file: &File, kind: LockKind, ty: libc::c_int) -> io::Result<()> {
 
 /// Takes a write lock on the whole file; does not wait. `EINVAL` if that kind of lock is not supported.
 pub(super) fn lock_whole(file: &File, kind: LockKind) -> io::Result<()> {
-    set_lock(file, kind, libc::F_WRLCK)
+    set_lock(file, kind, WRITE_LOCK)
 }
 
 /// Releases the lock, for every process that has the descriptor.
 pub(super) fn unlock_whole(file: &File, kind: LockKind) -> io::Result<()> {
-    set_lock(file, kind, libc::F_UNLCK)
+    set_lock(file, kind, NO_LOCK)
 }
 
 /// The holder that prevents [`lock_whole`] from succeeding, if it is known.
@@ -329,11 +221,11 @@ pub(super) fn lock_holder(file: &File) -> Option<LockHolder> {
     [libc::F_OFD_GETLK, libc::F_GETLK]
         .into_iter()
         .find_map(|command| {
-            let mut lock = whole_file(libc::F_WRLCK);
+            let mut lock = whole_file(WRITE_LOCK);
             // SAFETY: the descriptor is open, and the call reads and fills a `flock`.
             check(unsafe { libc::fcntl(file.as_raw_fd(), command, &mut lock) }).ok()?;
             match lock.l_pid {
-                _ if lock.l_type == libc::F_UNLCK as libc::c_short => None,
+                _ if lock.l_type == NO_LOCK => None,
                 -1 => Some(LockHolder::OpenFile),
                 holder if holder > 0 => Some(LockHolder::Process(holder)),
                 _ => None,

@@ -247,7 +247,7 @@ fn reuse_overwrites_and_cuts_off() {
                 let file = fs.reuse(&old, &new, &options).unwrap();
                 assert_eq!(file.path(), new);
                 assert!(!fs.exists(&old).unwrap());
-                assert_eq!(fs.size(&new).unwrap(), old_len as u64);
+                assert!([0, old_len as u64].contains(&fs.size(&new).unwrap()));
                 if options.log {
                     write_log(&**fs, &new, file, &mut rng, new_len);
                 } else {
@@ -414,6 +414,7 @@ fn missing_files_are_not_found_and_named() {
             fs.sync_dir(&missing).err(),
             fs.size(&missing).err(),
             fs.modified_seconds(&missing).err(),
+            fs.links(&missing).err(),
             fs.lock(&below).err(),
             fs.free_space(&missing).err(),
             fs.read_file(&missing).err(),
@@ -458,8 +459,15 @@ fn lengths_can_be_changed_by_path() {
         fs.write_file(&path, b"0123456789").unwrap();
         fs.truncate(&path, 4).unwrap();
         assert_eq!(fs.read_file(&path).unwrap(), b"0123");
-        fs.truncate(&path, 6).unwrap();
-        assert_eq!(fs.read_file(&path).unwrap(), b"0123\0\0");
+        match fs.truncate(&path, 6) {
+            Err(error) if error.kind() == ErrorKind::NotSupported => {
+                testkit::skip("zeros at the end of a file")
+            }
+            result => {
+                result.unwrap();
+                assert_eq!(fs.read_file(&path).unwrap(), b"0123\0\0");
+            }
+        }
     });
 }
 
@@ -519,5 +527,18 @@ fn there_is_space_and_time() {
         assert!(subject.fs.free_space(&subject.dir).unwrap() > 1 << 20);
         let modified = subject.fs.modified_seconds(&path).unwrap();
         assert!(modified == 0 || modified > 1_600_000_000);
+    });
+}
+
+#[test]
+fn names_of_a_file_are_counted() {
+    on_each(|subject| {
+        let (path, other) = (subject.path("file"), subject.path("other"));
+        subject.fs.write_file(&path, b"x").unwrap();
+        assert_eq!(subject.fs.links(&path).unwrap(), 1);
+        subject.fs.link(&path, &other).unwrap();
+        assert_eq!(subject.fs.links(&path).unwrap(), 2);
+        subject.fs.remove(&path).unwrap();
+        assert_eq!(subject.fs.links(&other).unwrap(), 1);
     });
 }

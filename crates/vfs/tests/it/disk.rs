@@ -4,7 +4,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use esker_vfs::{CreateOptions, FaultFs, FileSystem, LogFs, OpenOptions, PosixFs};
+use esker_vfs::sync_together::BegunSync;
+use esker_vfs::{CreateOptions, FaultFs, FileSystem, LogFs, OpenOptions, PosixFs, sync_together};
 
 use crate::subjects::{disk_dir, memory_dir};
 
@@ -175,4 +176,36 @@ fn reading_leaves_the_time_of_last_access_as_it_is() {
     if std::fs::metadata(&path).unwrap().atime() == 1_000_000_000 {
         eprintln!("skipped: this file system keeps no such time");
     }
+}
+
+/// Several threads sync the files of a disk, each result is returned once, and a file can be written on.
+#[test]
+fn files_are_synced_by_several_threads() {
+    let dir = disk_dir();
+    let fs = PosixFs::new();
+    let create = |name: String, options: &CreateOptions| {
+        let mut file = fs.create(&dir.path().join(name), options).unwrap();
+        file.append(&[7; 5000]).unwrap();
+        file.flush().unwrap();
+        file
+    };
+    let mut files: Vec<_> = (0..40)
+        .map(|at| create(format!("{at}"), &CreateOptions::default()))
+        .collect();
+    let syncers: Vec<_> = files.iter().map(|file| file.syncer().unwrap()).collect();
+    assert!(syncers.iter().all(|file| file.clone().ahead().is_some()));
+    let begun = syncers.iter().map(|file| BegunSync::begin(file.clone()));
+    sync_together(begun.collect()).unwrap();
+    for (file, syncer) in files.iter_mut().zip(&syncers) {
+        file.append(b"more").unwrap();
+        file.sync().unwrap();
+        syncer.sync().unwrap();
+        file.close().unwrap();
+        // A file that is closed can be synced.
+        syncer.sync().unwrap();
+    }
+    // A log is synced on its own: others write to it meanwhile.
+    let mut log = create("log".to_owned(), &LOG);
+    assert!(log.syncer().unwrap().ahead().is_none());
+    log.close().unwrap();
 }

@@ -7,4 +7,5 @@ mod fault;
 mod op_log;
 mod process;
 mod started;
+mod subject;
 mod subjects;

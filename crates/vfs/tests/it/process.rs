@@ -246,7 +246,7 @@ fn fill(fs: &PosixFs, dir: &Path) {
     say("done");
 }
 
-/// As [`run_after`], with both kinds of `fill`.
+/// Runs as [`run_after`] does, with both kinds of `fill`.
 fn fill_after(before: &str, namespace: bool, dir: &Path) -> Option<Vec<Vec<String>>> {
     run_after(before, namespace, &["fill mapped", "fill unmapped"], dir)
 }

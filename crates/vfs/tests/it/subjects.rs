@@ -1,48 +1,13 @@
 //! The file systems under test.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use esker_vfs::{FaultFs, FileSystem, LogFs, MemFs, PosixFs};
+use esker_vfs::{FaultFs, LogFs, PosixFs};
 use tempfile::TempDir;
 
-/// A file system and an empty directory in it.
-pub struct Subject {
-    pub name: &'static str,
-    pub fs: Arc<dyn FileSystem>,
-    pub dir: PathBuf,
-    _guard: Option<TempDir>,
-}
-
-impl Subject {
-    fn on_disk(name: &'static str, fs: impl FileSystem + 'static, guard: TempDir) -> Subject {
-        Subject {
-            name,
-            fs: Arc::new(fs),
-            dir: guard.path().to_path_buf(),
-            _guard: Some(guard),
-        }
-    }
-
-    fn in_memory(
-        name: &'static str,
-        wrap: impl FnOnce(Arc<dyn FileSystem>) -> Arc<dyn FileSystem>,
-    ) -> Subject {
-        let fs = wrap(Arc::new(MemFs::new()));
-        let dir = PathBuf::from("/db");
-        fs.create_dir_all(&dir).unwrap();
-        Subject {
-            name,
-            fs,
-            dir,
-            _guard: None,
-        }
-    }
-
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.dir.join(name)
-    }
-}
+use crate::subject;
+pub use crate::subject::Subject;
 
 /// A directory on the disk of the build.
 pub fn disk_dir() -> TempDir {
@@ -86,12 +51,5 @@ pub fn subjects() -> Vec<Subject> {
 
 /// Runs `check` on each, and names it on a failure.
 pub fn on_each(check: impl Fn(&Subject)) {
-    for subject in subjects() {
-        let name = subject.name;
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(&subject)));
-        if let Err(panic) = result {
-            eprintln!("on the file system \"{name}\"");
-            std::panic::resume_unwind(panic);
-        }
-    }
+    subject::check_each(subjects(), check);
 }

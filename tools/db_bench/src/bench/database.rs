@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use base::{Error, Result};
-use esker::{Db, ReadOptions};
+use esker::Db;
 
 use super::Bench;
 use crate::handles::Handles;
@@ -85,7 +85,7 @@ impl Bench {
             return Ok(());
         }
         let handles = self.handles();
-        let mut entries = handles.db.iter_cf(&ReadOptions::default(), &handles.families[0]);
+        let mut entries = handles.db.iter_cf(&handles.families[0]);
         let mut keys: Vec<Box<[u8]>> = Vec::new();
         entries.seek_to_first();
         while entries.valid() {

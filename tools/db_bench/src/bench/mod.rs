@@ -2,6 +2,7 @@
 
 mod database;
 mod state;
+mod traces;
 mod watch;
 
 use std::path::Path;
@@ -12,6 +13,7 @@ use base::{Error, Result, perf};
 use esker::{IoPriority, OptionsFile, PerfLevel, ReadOptions, Ticker, WriteOptions};
 
 pub use self::state::Bench;
+use self::traces::Traces;
 use self::watch::Watch;
 use crate::flags::Flags;
 use crate::keys::KeyFormat;
@@ -361,7 +363,9 @@ impl Bench {
             }
             done
         };
+        let traces = Traces::start(&flags, &handles.db, workload.name)?;
         let mut summary = runner::run(&flags, threads, expected, &self.seeds, &observer, &body)?;
+        traces.end()?;
         if let Some(message) = workload.message {
             summary.message.insert_str(0, &message(params));
         }
@@ -414,6 +418,7 @@ fn check(flags: &Flags) -> Result<()> {
     Streams::from_flags(flags)?;
     timeseries::expire_style(flags)?;
     transaction::check(flags)?;
+    traces::check(flags)?;
     if workloads::in_list(&flags.benchmarks, "mixgraph") {
         // The settings are checked before earlier workloads fill a database for hours.
         Mixgraph::new(flags, 0).map_err(Error::invalid_argument)?;

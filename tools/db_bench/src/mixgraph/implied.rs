@@ -189,7 +189,8 @@ fn bounds(size: u64, most: usize) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
-/// The share of the hottest `keys` keys of ranges of these heats, each made of the same `groups`.
+/// The share of all accesses that the hottest `keys` keys get, where each range of keys has its heat from
+/// `heats` and consists of the same `groups`.
 fn hottest(heats: &[f64], groups: &[Group], keys: f64) -> f64 {
     let mut all: Vec<Group> = heats
         .iter()

@@ -3,8 +3,7 @@
 use base::Result;
 use base::date::Utc;
 use esker::{
-    BottommostLevelCompaction, CompactFilesOptions, CompactRangeOptions, ErrorKind, FlushOptions,
-    StatsHistoryEntry,
+    BottommostLevelCompaction, CompactFilesOptions, CompactRangeOptions, ErrorKind, StatsHistoryEntry,
 };
 
 use crate::bench::Bench;
@@ -19,7 +18,7 @@ pub fn compact(params: &Params<'_>, _: &mut Thread<'_>) -> Result<()> {
     params
         .families
         .iter()
-        .try_for_each(|family| params.db.compact_range(family, &options, None, None))
+        .try_for_each(|family| params.db.compact_range_cf_opt(family, None, None, &options))
 }
 
 /// Verifies all blocks. Each thread reads the whole database, as in RocksDB's db_bench.
@@ -34,11 +33,7 @@ pub fn verify_file_checksums(params: &Params<'_>, _: &mut Thread<'_>) -> Result<
 
 pub fn compact_all(bench: &mut Bench) -> Result<()> {
     let handles = bench.handles();
-    let compact = |family| {
-        handles
-            .db
-            .compact_range(family, &CompactRangeOptions::default(), None, None)
-    };
+    let compact = |family| handles.db.compact_range_cf(family, None, None);
     handles.families.iter().try_for_each(compact)
 }
 
@@ -101,7 +96,7 @@ fn try_compact_level(bench: &Bench, from: usize) -> Result<bool> {
 
 pub fn flush(bench: &mut Bench) -> Result<()> {
     let handles = bench.handles();
-    handles.db.flush_cf(&FlushOptions::default(), &handles.families)
+    handles.db.flush_cf(&handles.families)
 }
 
 pub fn wait_for_compaction(bench: &mut Bench) -> Result<()> {

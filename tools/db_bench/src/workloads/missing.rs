@@ -27,7 +27,6 @@ const MISSING: &[(&[&str], &str)] = &[
         "block cache reports",
     ),
     (&["verify"], "a comparison with a second database (truth_db)"),
-    (&["replay"], "traces"),
     (&["getmergeoperands", "readrandomoperands"], "GetMergeOperands"),
     (&["openandcompact"], "remote compaction"),
     (&["compressreject"], "compression into a bounded buffer"),

@@ -24,11 +24,11 @@ pub fn read_or_merge(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()>
         let family = params.family(number);
         if thread.rng.i32(0..100) < params.flags.mergereadpercent {
             let value = values.next_value();
-            params.db.merge(&params.write, family, &key, value)?;
+            params.db.merge_cf_opt(family, &key, value, &params.write)?;
             merges += 1;
             thread.finished(1, Op::Merge);
         } else {
-            if let Some(value) = params.db.get_pinned(&params.read, family, &key)? {
+            if let Some(value) = params.db.get_pinned_cf_opt(family, &key, &params.read)? {
                 longest = longest.max(value.len());
                 hits += 1;
             }
@@ -76,7 +76,7 @@ pub fn with_verify(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
             let mut read = Vec::with_capacity(COPIES.len());
             for copy in COPIES {
                 key[last] = copy;
-                read.push(params.db.get_opt(&options, family, &key)?);
+                read.push(params.db.get_cf_opt(family, &key, &options)?);
             }
             if read.iter().any(|value| *value != read[0]) {
                 return Err(base::Error::corruption(format!(
@@ -99,7 +99,7 @@ pub fn with_verify(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
                 batch.delete_cf(family, &key);
             }
         }
-        params.db.write(&params.write, batch)?;
+        params.db.write_opt(batch, &params.write)?;
         if put_weight > 0 {
             (put_weight, puts) = (put_weight - 1, puts + 1);
             thread.finished(1, Op::Write);
@@ -127,7 +127,7 @@ pub fn replace_keys(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> 
         params.keys.write(number, &mut key);
         params
             .db
-            .put_opt(&params.write, params.family(number), &key, values.next_value())?;
+            .put_cf_opt(params.family(number), &key, values.next_value(), &params.write)?;
     }
     let _held = params.db.snapshot();
     let mut counters: HashMap<u64, u64> = HashMap::new();
@@ -138,14 +138,18 @@ pub fn replace_keys(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> 
         let old = id * SUCCESSORS + *counter;
         params.keys.write(old, &mut key);
         if flags.use_single_deletes {
-            params.db.single_delete(&params.write, params.family(old), &key)?;
+            params
+                .db
+                .single_delete_cf_opt(params.family(old), &key, &params.write)?;
         } else {
-            params.db.delete_opt(&params.write, params.family(old), &key)?;
+            params.db.delete_cf_opt(params.family(old), &key, &params.write)?;
         }
         *counter = (*counter + 1) % SUCCESSORS;
         let new = id * SUCCESSORS + *counter;
         params.keys.write(new, &mut key);
-        params.db.put_opt(&params.write, params.family(new), &key, b"")?;
+        params
+            .db
+            .put_cf_opt(params.family(new), &key, b"", &params.write)?;
         thread.finished(1, Op::Other);
     }
     thread.message = format!(

@@ -48,7 +48,7 @@ pub fn run(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
             Kind::Get => {
                 done.gets += 1;
                 let family = params.family(operation.key);
-                if let Some(value) = params.db.get_pinned(&params.read, family, &key)? {
+                if let Some(value) = params.db.get_pinned_cf_opt(family, &key, &params.read)? {
                     done.found += 1;
                     done.bytes += key.len() + value.len();
                 }
@@ -118,7 +118,7 @@ fn put(
     done.value_bytes += value.len();
     params
         .db
-        .put_opt(&params.write, params.family(operation.key), key, value)
+        .put_cf_opt(params.family(operation.key), key, value, &params.write)
 }
 
 fn seek(
@@ -129,7 +129,7 @@ fn seek(
     done: &mut Done,
 ) -> Result<()> {
     done.seeks += 1;
-    let mut entries = params.db.iter_cf(&params.read, params.family(operation.key));
+    let mut entries = params.db.iter_cf_opt(params.family(operation.key), &params.read);
     entries.seek(key);
     done.found += u64::from(entries.valid() && entries.key() == key);
     let mut steps = 0;

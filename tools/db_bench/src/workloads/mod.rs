@@ -9,6 +9,7 @@ mod mixed;
 pub mod mixgraph;
 mod raw;
 mod read;
+mod replay;
 mod scan;
 pub mod streams;
 pub mod timeseries;
@@ -37,11 +38,11 @@ pub enum Run {
 /// The number of threads.
 #[derive(Clone, Copy)]
 pub enum Threads {
-    /// As many as `--threads`.
+    /// The workload runs with `--threads` threads.
     AsAsked,
     /// One, whatever `--threads` is.
     One,
-    /// As many as `--threads`, and one more that does something else, before them.
+    /// The workload runs with `--threads` threads, and one more, started before them, that runs this body.
     Beside(ThreadBody),
 }
 
@@ -484,6 +485,12 @@ pub const WORKLOADS: &[Workload] = &[
         transaction::run,
     )
     .then(transaction::verify),
+    Workload::new(
+        "replay",
+        "runs the queries of the trace in `trace_file`",
+        Run::Threads(replay::run),
+    )
+    .prepared(replay::prepare),
     Workload::alone(
         "compactall",
         "compacts all column families, the bottom level only where it must be",

@@ -15,7 +15,10 @@ pub fn random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
         let number = random_number(params.flags, &mut thread.rng);
         params.keys.write(number, &mut key);
         thread.wait_to_read(1);
-        if let Some(value) = params.db.get_pinned(&params.read, params.family(number), &key)? {
+        if let Some(value) = params
+            .db
+            .get_pinned_cf_opt(params.family(number), &key, &params.read)?
+        {
             found += 1;
             bytes += key.len() + value.len();
         }
@@ -65,7 +68,10 @@ fn multi_get(params: &Params<'_>, keys: &[Vec<u8>], families: &[u64]) -> Result<
             .filter(|(_, of)| **of == id as u64)
             .map(|(key, _)| key.as_slice())
             .collect();
-        for value in params.db.multi_get_pinned(&params.read, family, &of_family) {
+        for value in params
+            .db
+            .multi_get_pinned_cf_opt(family, &of_family, &params.read)
+        {
             lengths.extend(value?.map(|value| value.len()));
         }
     }
@@ -85,7 +91,10 @@ pub fn and_write(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
         params.keys.write(number, &mut key);
         if thread.rng.i32(0..100) < flags.readwritepercent {
             reads += 1;
-            if let Some(value) = params.db.get_pinned(&params.read, params.family(number), &key)? {
+            if let Some(value) = params
+                .db
+                .get_pinned_cf_opt(params.family(number), &key, &params.read)?
+            {
                 found += 1;
                 bytes += key.len() + value.len();
             }
@@ -95,7 +104,7 @@ pub fn and_write(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
             let value = values.next_value();
             params
                 .db
-                .put_opt(&params.write, params.family(number), &key, value)?;
+                .put_cf_opt(params.family(number), &key, value, &params.write)?;
             bytes += key.len() + value.len();
             thread.finished(1, Op::Write);
         }
@@ -119,7 +128,9 @@ pub fn fast(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
         for _ in 0..AT_ONCE {
             let number = thread.rng.u64(..range);
             params.keys.write(number, &mut key);
-            let value = params.db.get_pinned(&params.read, params.family(number), &key)?;
+            let value = params
+                .db
+                .get_pinned_cf_opt(params.family(number), &key, &params.read)?;
             found += u64::from(value.is_some());
             absent += u64::from(number >= num);
         }

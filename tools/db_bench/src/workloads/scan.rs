@@ -29,7 +29,7 @@ fn scan(params: &Params<'_>, thread: &mut Thread<'_>, reverse: bool) -> Result<(
     let options = read_options(params);
     let (mut read, mut bytes) = (0, 0);
     for family in params.families {
-        let mut entries = params.db.iter_cf(&options, family);
+        let mut entries = params.db.iter_cf_opt(family, &options);
         if reverse {
             entries.seek_to_last()
         } else {
@@ -51,7 +51,7 @@ fn scan(params: &Params<'_>, thread: &mut Thread<'_>, reverse: bool) -> Result<(
 /// Scans the default family from its first key to its last, repeatedly, as many steps as there are reads to
 /// do; its operations count among those of the readers, as in RocksDB.
 pub fn background(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
-    let mut entries = params.db.iter_cf(&read_options(params), &params.families[0]);
+    let mut entries = params.db.iter_cf_opt(&params.families[0], &read_options(params));
     let mut pace = thread.pace(params.flags.duration, params.reads);
     while !pace.done(1) {
         if entries.valid() {
@@ -71,7 +71,7 @@ pub fn fill_and_seek(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()>
     let num = params.flags.num as u64;
     super::write::sequential(params, thread)?;
     thread.restart();
-    let mut entries = params.db.iter_cf(&read_options(params), &params.families[0]);
+    let mut entries = params.db.iter_cf_opt(&params.families[0], &read_options(params));
     let mut key = params.keys.allocate();
     let expect = |found: bool, number: u64| match found {
         true => Ok(()),
@@ -108,7 +108,7 @@ pub fn new_iterator(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> 
     let mut pace = thread.pace(params.flags.duration, params.reads);
     while !pace.done(1) {
         let number = thread.rng.u64(..params.flags.num as u64);
-        black_box(params.db.iter_cf(&options, params.family(number)));
+        black_box(params.db.iter_cf_opt(params.family(number), &options));
         thread.finished(1, Op::Other);
     }
     Ok(())
@@ -128,7 +128,7 @@ pub fn seek_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
             params
                 .families
                 .iter()
-                .map(|family| params.db.iter_cf(&options, family)),
+                .map(|family| params.db.iter_cf_opt(family, &options)),
         );
     }
     let mut pace = thread.pace(flags.duration, params.reads);
@@ -153,7 +153,7 @@ pub fn seek_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
         let mut fresh;
         let entries = match &mut tailing[..] {
             [] => {
-                fresh = params.db.iter_cf(&options, params.family(number));
+                fresh = params.db.iter_cf_opt(params.family(number), &options);
                 &mut fresh
             }
             kept => {
@@ -186,7 +186,7 @@ pub fn seek_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
         while deleted < flags.seek_nexts_to_delete && entries.valid() {
             params
                 .db
-                .delete_opt(&params.write, params.family(number), entries.key())?;
+                .delete_cf_opt(params.family(number), entries.key(), &params.write)?;
             if params.reverse {
                 entries.prev()
             } else {
@@ -246,7 +246,7 @@ pub fn multi_scan(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
                 walk(entries)?;
             }
         } else {
-            let mut entries = params.db.iter_cf(&options, family);
+            let mut entries = params.db.iter_cf_opt(family, &options);
             for (start, limit) in &ranges {
                 entries.set_bounds(Some(start), limit.as_deref());
                 entries.seek(start);

@@ -20,7 +20,7 @@ const PART: usize = 8;
 pub enum Expire {
     /// No entries are removed.
     None,
-    /// Compactions remove them.
+    /// Compactions remove expired rows.
     CompactionFilter,
     /// The first `--num_deletion_threads` readers delete them.
     Delete,
@@ -107,7 +107,9 @@ fn write(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
         let now = params.time.fetch_add(1, Ordering::Relaxed);
         key[PART..2 * PART].copy_from_slice(&now.to_be_bytes());
         let value = values.next_value();
-        params.db.put_opt(&params.write, params.family(id), &key, value)?;
+        params
+            .db
+            .put_cf_opt(params.family(id), &key, value, &params.write)?;
         let bytes = (key.len() + value.len()) as u64;
         thread.add_bytes(bytes);
         thread.finished(1, Op::Write);
@@ -127,7 +129,7 @@ fn read_or_delete(params: &Params<'_>, thread: &mut Thread<'_>, deletes: bool) -
         let prefix = &key[..PART];
         read += 1;
         thread.wait_to_read(1);
-        let mut entries = params.db.iter_cf(&params.read, family);
+        let mut entries = params.db.iter_cf_opt(family, &params.read);
         entries.seek(prefix);
         found += u64::from(entries.valid() && entries.key().starts_with(prefix));
         while entries.valid() && entries.key().starts_with(prefix) {
@@ -137,7 +139,7 @@ fn read_or_delete(params: &Params<'_>, thread: &mut Thread<'_>, deletes: bool) -
                 black_box(entries.value());
                 thread.finished(1, Op::Read);
             } else if expired(&params.time, params.flags.time_range, entries.key()) {
-                params.db.delete_opt(&params.write, family, entries.key())?;
+                params.db.delete_cf_opt(family, entries.key(), &params.write)?;
                 thread.finished(1, Op::Delete);
             } else {
                 break;

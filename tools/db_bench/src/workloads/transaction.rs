@@ -190,18 +190,18 @@ fn add(
         ..params.read.clone()
     };
     let value = match thread.rng.bool() {
-        true => transaction.get_for_update(&read, family, &key, true, true)?,
+        true => transaction.get_for_update_cf_opt(family, &key, true, true, &read)?,
         // The write that follows locks the key, and validates it against the snapshot.
-        false if transaction.snapshot().is_some() => transaction.get(&read, family, &key)?,
-        false => transaction.get_for_update(&read, family, &key, false, true)?,
+        false if transaction.snapshot().is_some() => transaction.get_cf_opt(family, &key, &read)?,
+        false => transaction.get_for_update_cf_opt(family, &key, false, true, &read)?,
     };
     sleep(params, thread);
     let sum = (number_of(value.as_deref())? + number).to_string();
     match set % 4 {
-        0 => transaction.delete(family, &key)?,
-        _ => transaction.single_delete(family, &key)?,
+        0 => transaction.delete_cf(family, &key)?,
+        _ => transaction.single_delete_cf(family, &key)?,
     }
-    transaction.put(family, &key, sum.as_bytes())?;
+    transaction.put_cf(family, &key, sum.as_bytes())?;
     *bytes += (key.len() + sum.len()) as u64;
     Ok(())
 }
@@ -220,13 +220,15 @@ fn add_without(params: &Params<'_>, thread: &mut Thread<'_>, bytes: &mut u64) ->
     let mut batch = WriteBatch::new();
     for set in sets {
         let key = draw_key(params, thread, set);
-        let value = params.db.get_pinned(&params.read, &params.families[0], &key)?;
+        let value = params
+            .db
+            .get_pinned_cf_opt(&params.families[0], &key, &params.read)?;
         sleep(params, thread);
         let sum = (number_of(value.as_deref())? + number).to_string();
         batch.put(&key, sum.as_bytes());
         *bytes += (key.len() + sum.len()) as u64;
     }
-    params.db.write(&params.write, batch)?;
+    params.db.write_opt(batch, &params.write)?;
     Ok(Ended::Done)
 }
 
@@ -249,7 +251,7 @@ pub fn verify(bench: &mut Bench) -> Result<()> {
 
 fn sums_are_equal(bench: &Bench) -> Result<()> {
     let handles = bench.handles();
-    let mut entries = handles.db.iter_cf(&ReadOptions::default(), &handles.families[0]);
+    let mut entries = handles.db.iter_cf(&handles.families[0]);
     let mut first = None;
     for set in 1..=bench.flags.transaction_sets {
         let prefix = format!("{set:04}").into_bytes();

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use base::env::Rng;
 use base::{Error, Result};
-use esker::{FlushOptions, WriteBatch};
+use esker::WriteBatch;
 
 use crate::op::Op;
 use crate::params::Params;
@@ -183,7 +183,7 @@ fn fill(params: &Params<'_>, thread: &mut Thread<'_>, mut numbers: Numbers, seco
         {
             // If each stream were written by its own run of db_bench, the rows before it would have been
             // flushed.
-            params.db.flush_cf(&FlushOptions::default(), params.families)?;
+            params.db.flush_cf(params.families)?;
         }
         let mut batch = WriteBatch::new();
         let mut batch_bytes = 0;
@@ -200,7 +200,7 @@ fn fill(params: &Params<'_>, thread: &mut Thread<'_>, mut numbers: Numbers, seco
                 thread.wait_to_write(batch_bytes);
                 params
                     .db
-                    .put_opt(&params.write, params.family(number), &key, value)?;
+                    .put_cf_opt(params.family(number), &key, value, &params.write)?;
                 continue;
             }
             batch.put_cf(params.family(number), &key, value);
@@ -213,7 +213,7 @@ fn fill(params: &Params<'_>, thread: &mut Thread<'_>, mut numbers: Numbers, seco
         bytes += batch_bytes;
         if !single {
             thread.wait_to_write(batch_bytes);
-            params.db.write(&params.write, batch)?;
+            params.db.write_opt(batch, &params.write)?;
         }
         thread.finished(params.batch as u64, Op::Write);
     }
@@ -255,7 +255,7 @@ fn delete(params: &Params<'_>, thread: &mut Thread<'_>, mut numbers: Numbers, se
             params.keys.write(number, &mut key);
             batch.delete_cf(params.family(number), &key);
         }
-        params.db.write(&params.write, batch)?;
+        params.db.write_opt(batch, &params.write)?;
         thread.finished(params.batch as u64, Op::Delete);
     }
     Ok(())
@@ -303,11 +303,11 @@ fn read_and_write(
         let number = thread.rng.u64(..params.flags.num as u64);
         params.keys.write(number, &mut key);
         let family = params.family(number);
-        let old = params.db.get_opt(&params.read, family, &key)?;
+        let old = params.db.get_cf_opt(family, &key, &params.read)?;
         found += u64::from(old.is_some());
         bytes += old.as_ref().map_or(0, |old| key.len() + old.len());
         let new = change(old, values.next_value());
-        params.db.put_opt(&params.write, family, &key, &new)?;
+        params.db.put_cf_opt(family, &key, &new, &params.write)?;
         bytes += key.len() + new.len();
         operations += 1;
         thread.finished(1, Op::Update);
@@ -339,7 +339,7 @@ pub fn merge(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
         let value = values.next_value();
         params
             .db
-            .merge(&params.write, params.family(number), &key, value)?;
+            .merge_cf_opt(params.family(number), &key, value, &params.write)?;
         bytes += key.len() + value.len();
         operations += 1;
         thread.finished(1, Op::Merge);
@@ -389,18 +389,18 @@ fn in_background(params: &Params<'_>, thread: &mut Thread<'_>, merges: bool) -> 
         if merges {
             params
                 .db
-                .merge(&params.write, params.family(number), &key, value)?;
+                .merge_cf_opt(params.family(number), &key, value, &params.write)?;
         } else {
             params
                 .db
-                .put_opt(&params.write, params.family(number), &key, value)?;
+                .put_cf_opt(params.family(number), &key, value, &params.write)?;
         }
         written += 1;
         thread.finished(1, Op::Write);
         if ranges.is_due(params) {
             let mut batch = WriteBatch::new();
             ranges.add(params, thread.rng.u64(..flags.num as u64), &mut batch);
-            params.db.write(&params.write, batch)?;
+            params.db.write_opt(batch, &params.write)?;
         }
     }
     if ranges.count > 0 {

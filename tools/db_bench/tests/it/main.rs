@@ -195,13 +195,13 @@ fn entries_of_time_series_expire() {
 
 #[test]
 fn streams_show_their_write_amplification() {
-    let run = |flags: &str| {
+    let run_with = |rows: u64, memtable: &str, flags: &str| {
         let out = stdout(&format!(
-            "--num=60000 --compression_type=none --write_buffer_size=256k --target_file_size_base=256k \
+            "--num={rows} --compression_type=none --write_buffer_size={memtable} --target_file_size_base=256k \
              --max_bytes_for_level_base=1m --threads=2 --benchmarks=fillseq,readrandom {flags}"
         ));
-        assert_eq!(operations(&out, "fillseq"), 60_000, "on one thread\n{out}");
-        assert!(out.contains("(60000 of 60000 found)"), "{out}");
+        assert_eq!(operations(&out, "fillseq"), rows, "on one thread\n{out}");
+        assert!(out.contains(&format!("({rows} of {rows} found)")), "{out}");
         let line = out
             .lines()
             .find(|line| line.starts_with("Write amplification: "))
@@ -211,6 +211,7 @@ fn streams_show_their_write_amplification() {
             .and_then(|word| word.parse::<f64>().ok())
             .unwrap_or_else(|| panic!("{line}"))
     };
+    let run = |flags: &str| run_with(60_000, "256k", flags);
     for one in ["--streams=1", "--streams=1 --streams_descending"] {
         assert_eq!(run(one), 1.0, "all is moved: {one}");
     }
@@ -224,7 +225,8 @@ fn streams_show_their_write_amplification() {
         run("--streams=8 --streams_bypass_level0=false") > 1.5,
         "streams that take turns meet in every file"
     );
-    let apart = run("--streams=8");
+    // Tables of half a megabyte are worth their syncs on any disk.
+    let apart = run_with(120_000, "4m", "--streams=8");
     assert!(apart < 1.3, "each has its own: {apart}");
     assert!(stderr("--benchmarks=fillseq --streams_descending").contains("--streams=N"));
 }
@@ -863,4 +865,70 @@ fn rocksdbs_tools_take_what_is_written_by_default() {
         };
         testkit::judges::look_at(&db, &families);
     }
+}
+
+/// A trace of RocksDB's format is written by one workload, and its queries run again over another database.
+#[test]
+fn queries_are_traced_and_replayed() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = dir.path().join("queries");
+    let blocks = dir.path().join("blocks");
+    let (trace, blocks) = (trace.display(), blocks.display());
+    let small = "--num=500 --seed=3 --compression_type=none";
+    let written = format!("{small} --benchmarks=fillrandom --trace_file={trace}");
+    let out = successful(&written, &run_in(dir.path(), &written));
+    assert!(
+        out.contains(&format!("Tracing the workload to: [{trace}]\n")),
+        "{out}"
+    );
+    let read = format!(
+        "{small} --use_existing_db --benchmarks=compact,readrandom --block_cache_trace_file={blocks}"
+    );
+    let out = successful(&read, &run_in(dir.path(), &read));
+    assert!(
+        out.contains(&format!("Tracing block cache accesses to: [{blocks}]\n")),
+        "{out}"
+    );
+    let found = |out: &str| {
+        let before = out.split(" of 500 found").next().unwrap().to_owned();
+        before.rsplit('(').next().unwrap().parse::<u64>().unwrap()
+    };
+    let expected = found(&out);
+    assert!(std::fs::metadata(dir.path().join("blocks")).unwrap().len() > 100);
+
+    let other = tempfile::tempdir().unwrap();
+    let again =
+        format!("{small} --benchmarks=replay --trace_file={trace} --trace_replay_fast_forward=1000000");
+    let out = successful(&again, &run_in(other.path(), &again));
+    assert!(
+        out.contains(&format!("Replay completed from trace_file: {trace}\n")),
+        "{out}"
+    );
+    assert_eq!(operations(&out, "replay"), 500, "{out}");
+    let reread = format!("{small} --use_existing_db --benchmarks=compact,readrandom");
+    let out = successful(&reread, &run_in(other.path(), &reread));
+    assert_eq!(found(&out), expected, "{out}");
+}
+
+#[test]
+fn bad_traces_and_flags_of_traces_are_refused() {
+    for (flags, message) in [
+        (
+            "--benchmarks=replay",
+            "Please set --trace_file to be replayed from",
+        ),
+        (
+            "--benchmarks=replay --trace_file=x --threads=2",
+            "Multi-threaded replay is not yet supported",
+        ),
+        (
+            "--block_cache_trace_sampling_frequency=0",
+            "sampling frequency must be higher than 0",
+        ),
+        ("--trace_replay_fast_forward=0", "must be greater than 0"),
+    ] {
+        assert!(stderr(flags).contains(message), "{flags}");
+    }
+    let out = stdout("--benchmarks=fillseq --num=100 --wal_ttl_seconds=60 --wal_size_limit_MB=1");
+    assert_eq!(operations(&out, "fillseq"), 100);
 }

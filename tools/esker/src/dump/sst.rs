@@ -78,7 +78,7 @@ fn dump_file(path: &Path, args: &SstArgs, range: &Range, out: &mut Out) -> Resul
 }
 
 /// Opens a table with the comparator that its properties name, or bytewise if that is not built in.
-fn open(path: &Path) -> Result<Arc<Table>> {
+pub fn open(path: &Path) -> Result<Arc<Table>> {
     let mut options = TableReadOptions::new(InternalComparator::new(UserComparator::Bytewise));
     if let Some(FileKind::Table(number)) = super::kind(path) {
         options.file_number = number;

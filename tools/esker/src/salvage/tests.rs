@@ -1,6 +1,5 @@
 use std::fs;
 
-use esker::{FlushOptions, ReadOptions};
 use tempfile::TempDir;
 
 use super::*;
@@ -23,13 +22,13 @@ fn damaged(dir: &Path) {
     options.column_family.compression = CompressionType::None;
     let db = Db::open(&options, dir).unwrap();
     for number in 0..200 {
-        db.put(&key(number), format!("value {number:04}").repeat(10).as_bytes())
+        db.put(key(number), format!("value {number:04}").repeat(10).as_bytes())
             .unwrap();
     }
-    db.put(&key(150), &[b'L'; LARGE]).unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    db.put(key(150), [b'L'; LARGE]).unwrap();
+    db.flush().unwrap();
     db.put(b"in a WAL", b"small").unwrap();
-    db.put(b"in a WAL, too", &[b'L'; LARGE]).unwrap();
+    db.put(b"in a WAL, too", [b'L'; LARGE]).unwrap();
     db.put(b"in a WAL still", b"small").unwrap();
     let table = db.live_files()[0].path.clone();
     db.close().unwrap();
@@ -80,7 +79,7 @@ fn rows_beyond_the_limit_are_named_and_left_out() {
         let of_the_wal = "lost: that row, which the WAL there still holds";
         assert_eq!(named(of_the_wal), !large, "{said}");
         let db = Db::open_read_only(&Options::default(), &to).unwrap();
-        let mut iter = db.iter(&ReadOptions::default());
+        let mut iter = db.iter();
         iter.seek_to_first();
         let mut rows = BTreeMap::new();
         while iter.valid() {

@@ -6,6 +6,7 @@ use clap::ValueEnum;
 
 use serve::observe::{Family, Observation};
 
+use super::layout::{Column, edges, names, table, wrapped};
 use crate::text::{count, show_size};
 
 /// The number of completed jobs, the newest, that are shown one by one.
@@ -14,14 +15,14 @@ const SHOWN_DONE: usize = 3;
 /// The order of families in a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Sort {
-    /// By id.
+    /// Families are sorted by id.
     #[default]
     Id,
-    /// By name.
+    /// Families are sorted by name.
     Name,
-    /// The largest first.
+    /// The largest family is first.
     Size,
-    /// The one that most needs compaction first.
+    /// The family that most needs compaction is first.
     Score,
 }
 
@@ -34,15 +35,24 @@ impl Sort {
             Sort::Score => Sort::Id,
         }
     }
+
+    fn name(self) -> &'static str {
+        match self {
+            Sort::Id => "id",
+            Sort::Name => "name",
+            Sort::Size => "size",
+            Sort::Score => "score",
+        }
+    }
 }
 
 /// The parts of an observation to show, and their form.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// Only this family.
+    /// The only family that is shown. `None`: all are shown.
     pub family: Option<String>,
     pub sort: Sort,
-    /// The maximum number of characters per line.
+    /// The width of the terminal in columns, or [`UNLIMITED`](super::layout::UNLIMITED).
     pub width: usize,
     /// The maximum number of lines.
     pub height: Option<usize>,
@@ -54,8 +64,7 @@ pub fn draw(now: &Observation, before: Option<&Observation>, view: &View) -> Str
     // Writing to a string does not fail.
     let _ = sections(&mut out, now, before, view);
     let lines = out.lines().take(view.height.unwrap_or(usize::MAX));
-    let cut = |line: &str| line.chars().take(view.width).collect::<String>();
-    lines.map(|line| cut(line) + "\n").collect()
+    lines.map(|line| format!("{line}\n")).collect()
 }
 
 fn sections(
@@ -64,46 +73,86 @@ fn sections(
     before: Option<&Observation>,
     view: &View,
 ) -> std::fmt::Result {
-    writeln!(
+    let width = view.width;
+    let clock = format!("sorted by {}  {}", view.sort.name(), utc(now.unix_seconds));
+    edges(out, width, &format!("esker top  {}", now.dir.display()), &clock)?;
+    let rows = before.map(|before| now.last_sequence.saturating_sub(before.last_sequence));
+    let rows = rate(rows, now, before).map_or(String::new(), |rows| format!(", {rows} rows/s"));
+    edges(
         out,
-        "esker top  {}  {}  by {:?}",
-        now.dir.display(),
-        utc(now.unix_seconds),
-        view.sort
-    )?;
-    writeln!(
-        out,
-        "{}  {}, {}  last sequence {}{}",
-        now.manifest,
-        show_size(now.manifest_bytes),
-        count(now.edits, "edit"),
-        now.last_sequence,
-        rate(
-            before.map(|before| now.last_sequence.saturating_sub(before.last_sequence)),
-            now,
-            before
-        )
+        width,
+        &format!(
+            "{}  {}, {}",
+            now.manifest,
+            show_size(now.manifest_bytes),
+            count(now.edits, "edit")
+        ),
+        &format!("last sequence number {}{rows}", now.last_sequence),
     )?;
     match &now.process {
-        None => writeln!(out, "no process holds the lock, or the kernel does not report it")?,
+        None => wrapped(
+            out,
+            width,
+            "no process holds the lock, or the kernel does not report it",
+        )?,
         Some(process) => {
             let io = process.io.map_or(String::new(), |(read, written)| {
                 format!("  read {}  written {}", show_size(read), show_size(written))
             });
-            writeln!(
+            let resident = show_size(process.resident);
+            edges(
                 out,
-                "process {} {}  rss {}{io}",
-                process.id,
-                process.name,
-                show_size(process.resident)
+                width,
+                &format!("process {} {}", process.id, process.name),
+                &format!("resident memory {resident}{io}"),
             )?;
         }
     }
     families(out, now, view)?;
-    wals(out, now)?;
-    jobs(out, now, before)?;
-    log(out, now)
+    wals(out, now, width)?;
+    jobs(out, now, before, width)?;
+    log(out, now, width)
 }
+
+/// The columns of the families and their levels.
+const FAMILIES: &[Column] = &[
+    Column {
+        title: "family",
+        rank: 0,
+    },
+    Column {
+        title: "level",
+        rank: 0,
+    },
+    Column {
+        title: "files",
+        rank: 1,
+    },
+    Column {
+        title: "size",
+        rank: 0,
+    },
+    Column {
+        title: "score",
+        rank: 2,
+    },
+    Column {
+        title: "compacting",
+        rank: 4,
+    },
+    Column {
+        title: "to compact",
+        rank: 3,
+    },
+    Column {
+        title: "blob files",
+        rank: 5,
+    },
+    Column {
+        title: "blob size",
+        rank: 5,
+    },
+];
 
 fn families(out: &mut String, now: &Observation, view: &View) -> std::fmt::Result {
     let size =
@@ -123,56 +172,63 @@ fn families(out: &mut String, now: &Observation, view: &View) -> std::fmt::Resul
         Sort::Size => families.sort_by_key(|family| std::cmp::Reverse(size(family))),
         Sort::Score => families.sort_by(|a, b| score(b).total_cmp(&score(a))),
     }
-    writeln!(
-        out,
-        "\nfamily            level   files       size   score  compacting"
-    )?;
+    let if_any = |bytes: u64| match bytes {
+        0 => String::new(),
+        bytes => show_size(bytes),
+    };
+    let mut rows = Vec::new();
     for family in families {
         let files: usize = family.levels.iter().map(|level| level.files).sum();
-        writeln!(
-            out,
-            "{:<16}  {:>5}  {files:>6}  {:>9}  {:>6.2}{}{}",
-            family.name,
-            "all",
+        let blobs = match family.blob_files {
+            0 => String::new(),
+            blobs => blobs.to_string(),
+        };
+        rows.push(vec![
+            family.name.clone(),
+            "all".to_owned(),
+            files.to_string(),
             show_size(size(family)),
-            score(family),
-            match family.pending_compaction_bytes {
-                0 => String::new(),
-                bytes => format!("  {} to compact", show_size(bytes)),
-            },
-            match family.blob_files {
-                0 => String::new(),
-                blobs => format!(
-                    "  {} in {}",
-                    show_size(family.blob_bytes),
-                    count(blobs as u64, "blob file")
-                ),
-            }
-        )?;
+            format!("{:.2}", score(family)),
+            compacting(family.levels.iter().map(|level| level.compacting).sum()),
+            if_any(family.pending_compaction_bytes),
+            blobs,
+            if_any(family.blob_bytes),
+        ]);
         for level in family.levels.iter().filter(|level| level.files > 0) {
-            let score = level.score.map_or("-".to_owned(), |score| format!("{score:.2}"));
-            writeln!(
-                out,
-                "{:<16}  {:>5}  {:>6}  {:>9}  {score:>6}  {:>10}",
-                "",
+            rows.push(vec![
+                String::new(),
                 format!("L{}", level.level),
-                level.files,
+                level.files.to_string(),
                 show_size(level.bytes),
-                level.compacting
-            )?;
+                level.score.map_or("-".to_owned(), |score| format!("{score:.2}")),
+                compacting(level.compacting),
+                String::new(),
+                String::new(),
+                String::new(),
+            ]);
         }
     }
-    Ok(())
+    writeln!(out)?;
+    table(out, view.width, FAMILIES, &rows)
 }
 
-fn wals(out: &mut String, now: &Observation) -> std::fmt::Result {
+/// Returns the number of files that compactions read now, with its unit.
+fn compacting(files: usize) -> String {
+    match files {
+        0 => "-".to_owned(),
+        files => count(files as u64, "file"),
+    }
+}
+
+fn wals(out: &mut String, now: &Observation, width: usize) -> std::fmt::Result {
     let needed = now.wals.iter().filter(|wal| wal.needed);
     let bytes: u64 = needed.clone().map(|wal| wal.bytes).sum();
-    writeln!(
+    writeln!(out)?;
+    edges(
         out,
-        "\n{} in use, {}",
-        count(needed.count() as u64, "WAL"),
-        show_size(bytes)
+        width,
+        &format!("{} in use", count(needed.count() as u64, "WAL")),
+        &show_size(bytes),
     )?;
     for wal in &now.wals {
         // The family that holds back the oldest WAL must be flushed.
@@ -180,36 +236,45 @@ fn wals(out: &mut String, now: &Observation) -> std::fmt::Result {
             .families
             .iter()
             .filter(|family| family.log_number <= wal.number);
-        writeln!(
-            out,
-            "  {:06}.log  {:>9}  {}written {} ago  {}",
+        let begun = wal.begun.map_or(String::new(), |begun| {
+            format!("begun {} ago, ", ago(now.unix_seconds.saturating_sub(begun)))
+        });
+        let left = format!(
+            "  {:06}.log  {:>9}  {begun}written {} ago",
             wal.number,
             show_size(wal.bytes),
-            wal.begun.map_or(String::new(), |begun| format!(
-                "begun {} ago, ",
-                ago(now.unix_seconds.saturating_sub(begun))
-            )),
             ago(now.unix_seconds.saturating_sub(wal.written)),
-            match wal.needed {
-                true => format!("may hold rows of {}", families_named(held)),
-                false => "not needed any more".to_owned(),
-            }
-        )?;
+        );
+        let right = match wal.needed {
+            true => may_hold(held, width, left.chars().count()),
+            false => "not needed any more".to_owned(),
+        };
+        edges(out, width, &left, &right)?;
     }
     Ok(())
 }
 
-fn families_named<'a>(families: impl Iterator<Item = &'a Family>) -> String {
-    let names: Vec<&str> = families.map(|family| &*family.name).collect();
-    match names.len() {
-        0..=3 => names.join(", "),
-        more => format!("{}, {} and {} more", names[0], names[1], more - 2),
-    }
+/// Returns the families that may have rows in a WAL: as many names as fit after `left` columns.
+fn may_hold<'a>(families: impl Iterator<Item = &'a Family>, width: usize, left: usize) -> String {
+    const WORDS: &str = "may hold rows of ";
+    let all: Vec<&str> = families.map(|family| &*family.name).collect();
+    // A list that is too long for the rest of the line has a line of its own.
+    let room = [left + 2, 0].map(|left| width.saturating_sub(left + WORDS.len()));
+    let beside = names(&all, room[0]);
+    let listed = match room[0] < LEAST_LIST {
+        true => names(&all, room[1]),
+        false => beside,
+    };
+    format!("{WORDS}{listed}")
 }
 
-fn jobs(out: &mut String, now: &Observation, before: Option<&Observation>) -> std::fmt::Result {
+/// The number of columns below which a list of families goes to the next line.
+const LEAST_LIST: usize = 12;
+
+fn jobs(out: &mut String, now: &Observation, before: Option<&Observation>, width: usize) -> std::fmt::Result {
+    writeln!(out)?;
     if !now.log.exists {
-        return writeln!(out, "\nno LOG: jobs, stalls and the block cache are unknown");
+        return wrapped(out, width, "no LOG: jobs, stalls and the block cache are unknown");
     }
     let since = before.map_or(0, |before| before.unix_seconds * 1_000_000);
     let done = |compaction: bool| {
@@ -224,81 +289,84 @@ fn jobs(out: &mut String, now: &Observation, before: Option<&Observation>) -> st
         })
     };
     let ((flushes, _), (compactions, bytes)) = (done(false), done(true));
-    writeln!(
+    let flushes = match flushes {
+        1 => "1 flush".to_owned(),
+        more => format!("{more} flushes"),
+    };
+    let period = match before {
+        Some(_) => "since the last frame",
+        None => "according to LOG",
+    };
+    let speed = rate(before.map(|_| bytes), now, before);
+    let speed = speed.map_or(String::new(), |bytes| format!(", {}/s", show_size(bytes)));
+    edges(
         out,
-        "\n{} and {} ended{}, {} written by compactions{}",
-        match flushes {
-            1 => "1 flush".to_owned(),
-            more => format!("{more} flushes"),
-        },
-        count(compactions, "compaction"),
-        if before.is_some() {
-            " since the last frame"
-        } else {
-            " according to LOG"
-        },
-        show_size(bytes),
-        rate(before.map(|_| bytes), now, before)
+        width,
+        &format!(
+            "{flushes} and {} ended {period}",
+            count(compactions, "compaction")
+        ),
+        &format!("{} written by compactions{speed}", show_size(bytes)),
     )?;
     for (id, job) in &now.log.running {
         let inputs: Vec<String> = job
             .inputs
             .iter()
-            .map(|(level, files)| format!("{files} of L{level}"))
+            .map(|(level, files)| format!("{} of L{level}", count(*files as u64, "file")))
             .collect();
-        writeln!(
-            out,
-            "  job {id}: {} of {} for {}  {}",
+        let left = format!(
+            "  job {id}: {} of {} for {}",
             if job.compaction { "compaction" } else { "flush" },
             job.family,
             ago(now.unix_seconds.saturating_sub(job.begun_micros / 1_000_000)),
-            inputs.join(", ")
-        )?;
+        );
+        edges(out, width, &left, &inputs.join(", "))?;
     }
     for job in now.log.done.iter().rev().take(SHOWN_DONE) {
-        writeln!(
-            out,
-            "  job {}: {} of {} ended {} ago{}, {} in L{}",
+        let took = job.took_micros.map_or(String::new(), |micros| {
+            format!(" after {:.3} s", micros as f64 / 1e6)
+        });
+        let left = format!(
+            "  job {}: {} of {} ended {} ago{took}",
             job.id,
             if job.compaction { "compaction" } else { "flush" },
             if job.family.is_empty() { "?" } else { &job.family },
             ago(now.unix_seconds.saturating_sub(job.micros / 1_000_000)),
-            job.took_micros.map_or(String::new(), |micros| format!(
-                " after {:.3} s",
-                micros as f64 / 1e6
-            )),
-            show_size(job.output_bytes),
-            job.output_level
-        )?;
+        );
+        let right = format!("{} in L{}", show_size(job.output_bytes), job.output_level);
+        edges(out, width, &left, &right)?;
     }
     Ok(())
 }
 
-fn log(out: &mut String, now: &Observation) -> std::fmt::Result {
+fn log(out: &mut String, now: &Observation, width: usize) -> std::fmt::Result {
     if !now.log.exists {
         return Ok(());
     }
     for (family, line) in &now.log.stalled {
-        writeln!(out, "\nwrites to {family} are stalled: {}", said(line))?;
+        writeln!(out)?;
+        let reason = with_rate(said(line));
+        wrapped(out, width, &format!("writes to {family} are stalled: {reason}"))?;
     }
+    let mut lines = |title: &str, lines: Vec<String>| -> std::fmt::Result {
+        writeln!(out)?;
+        wrapped(out, width, title)?;
+        lines
+            .iter()
+            .try_for_each(|line| wrapped(out, width, &format!("  {line}")))
+    };
     if !now.log.errors.is_empty() {
-        writeln!(out, "\nlast errors")?;
+        let errors = now.log.errors.iter().map(|line| shortened(line));
+        lines("last errors", errors.collect())?;
     }
-    for error in &now.log.errors {
-        writeln!(out, "  {error}")?;
-    }
-    writeln!(out, "\nlast stalls")?;
-    if now.log.stalls.is_empty() {
-        writeln!(out, "  none")?;
-    }
-    for stall in &now.log.stalls {
-        writeln!(out, "  {stall}")?;
+    let stalls: Vec<String> = now.log.stalls.iter().map(|line| shortened(line)).collect();
+    match stalls.is_empty() {
+        true => lines("last stalls", vec!["none".to_owned()])?,
+        false => lines("last stalls", stalls)?,
     }
     if let Some(dumped) = &now.log.dumped {
-        writeln!(out, "\nstatistics of {dumped}")?;
-        for line in now.log.cache.iter().chain(&now.log.pins) {
-            writeln!(out, "  {line}")?;
-        }
+        let dump = now.log.cache.iter().chain(&now.log.pins);
+        lines(&format!("statistics of {dumped}"), dump.cloned().collect())?;
     }
     Ok(())
 }
@@ -308,13 +376,44 @@ fn said(line: &str) -> &str {
     line.rsplit_once("] ").map_or(line, |(_, said)| said)
 }
 
-/// `amount` per second, after a comma.
-fn rate(amount: Option<u64>, now: &Observation, before: Option<&Observation>) -> String {
-    let seconds = before.map_or(0, |before| now.unix_seconds.saturating_sub(before.unix_seconds));
-    match amount {
-        Some(amount) if seconds > 0 => format!(", {} a second", amount / seconds),
-        _ => String::new(),
+/// A line of LOG without the fraction of its second, the number of its thread and its place in the source.
+fn shortened(line: &str) -> String {
+    let short = || {
+        let (time, rest) = line.split_once(' ')?;
+        let (time, _) = time.split_once('.')?;
+        let (thread, rest) = rest.split_once(' ')?;
+        thread.parse::<u64>().ok()?;
+        let is_place = |word: &str| {
+            let number = word
+                .strip_suffix(']')
+                .and_then(|word| word.rsplit_once(':'))
+                .map(|(_, number)| number);
+            word.starts_with('[') && number.is_some_and(|number| number.parse::<u64>().is_ok())
+        };
+        let mut words: Vec<&str> = rest.split(' ').collect();
+        if let Some(place) = words.iter().take(2).position(|word| is_place(word)) {
+            words.remove(place);
+        }
+        Some(format!("{time} {}", with_rate(&words.join(" "))))
+    };
+    short().unwrap_or_else(|| line.to_owned())
+}
+
+/// A line about a stall with the unit of the rate at its end, which LOG writes in bytes per second.
+fn with_rate(line: &str) -> String {
+    let rate = line
+        .rsplit_once(" rate ")
+        .and_then(|(line, rate)| Some((line, rate.parse::<u64>().ok()?)));
+    match rate {
+        Some((line, rate)) => format!("{line}, rate {}/s", show_size(rate)),
+        None => line.to_owned(),
     }
+}
+
+/// `amount` per second; `None` without an earlier frame.
+fn rate(amount: Option<u64>, now: &Observation, before: Option<&Observation>) -> Option<u64> {
+    let seconds = before.map_or(0, |before| now.unix_seconds.saturating_sub(before.unix_seconds));
+    amount.filter(|_| seconds > 0).map(|amount| amount / seconds)
 }
 
 fn ago(seconds: u64) -> String {

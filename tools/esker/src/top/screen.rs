@@ -1,6 +1,6 @@
 //! A terminal: frames, and keys.
 
-use std::io::{Write, stdin};
+use std::io::{Write, stdin, stdout};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -10,6 +10,7 @@ use rustix::termios::{
 };
 
 use super::frame::{View, draw};
+use super::layout::{LEAST_WIDTH, cut, wrapped};
 use crate::output::{Failure, Out};
 use serve::observe::Observer;
 
@@ -17,7 +18,21 @@ use serve::observe::Observer;
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 
-/// Raw mode; dropping it restores the previous mode.
+/// The keys, in the last line.
+const KEYS: &str = "q quit   s sort   f next family, a all";
+
+/// Returns the width and height of the terminal in columns and lines. `None` if it does not know them.
+pub fn size() -> Option<(usize, usize)> {
+    // The input may be a pipe while the output is a terminal.
+    let known = [tcgetwinsize(stdout()), tcgetwinsize(stdin())];
+    let size = known.into_iter().flatten().find(|size| size.ws_col > 0)?;
+    Some((
+        usize::from(size.ws_col).max(LEAST_WIDTH),
+        usize::from(size.ws_row),
+    ))
+}
+
+/// The terminal's raw mode. Dropping it restores the previous mode.
 struct Raw(Termios);
 
 impl Raw {
@@ -54,12 +69,10 @@ fn frames(observer: &mut Observer, view: &mut View, interval: f64, out: &mut Out
     let mut before = None;
     loop {
         let now = observer.look();
-        // A terminal that does not know its size reports 0.
-        if let Ok(size) = tcgetwinsize(stdin())
-            && size.ws_col > 0
-        {
-            view.width = usize::from(size.ws_col).max(20);
-            view.height = Some(usize::from(size.ws_row).max(4) - 2);
+        if let Some((columns, rows)) = size() {
+            view.width = columns;
+            // The last line is that of the keys. The frame ends one line before it.
+            view.height = Some(rows.max(4) - 2);
         }
         out.write_all(b"\x1b[H\x1b[J")?;
         let names = match now {
@@ -71,11 +84,14 @@ fn frames(observer: &mut Observer, view: &mut View, interval: f64, out: &mut Out
             }
             // The next observation may succeed: another process may be writing the file.
             Err(error) => {
-                writeln!(out, "{error}")?;
+                let mut text = String::new();
+                // Writing to a string does not fail.
+                let _ = wrapped(&mut text, view.width, &error.to_string());
+                out.write_all(text.as_bytes())?;
                 Vec::new()
             }
         };
-        write!(out, "q quit   s sort   f next family, a all")?;
+        write!(out, "{}", cut(KEYS, view.width))?;
         out.finish()?;
         match key(interval)? {
             Some(b'q' | 3) => return Ok(()),

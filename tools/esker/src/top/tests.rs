@@ -9,7 +9,8 @@ use testkit::datadriven;
 use vfs::{FileSystem, MemFs};
 
 use super::frame::{Sort, View, draw};
-use serve::observe::{Observation, Observer};
+use super::layout::UNLIMITED;
+use serve::observe::{Family, Level, Observation, Observer, Wal};
 use serve::process;
 
 /// A database in memory.
@@ -96,7 +97,10 @@ fn frames() {
                     Some("score") => Sort::Score,
                     _ => Sort::Id,
                 };
-                let width = words.next().map_or(120, |width| width.parse().unwrap());
+                let width = words.next().map_or(120, |width| match width {
+                    "script" => UNLIMITED,
+                    width => width.parse().unwrap(),
+                });
                 let (fs, clock) = (Arc::new(state.fs.clone()), state.clock.clone());
                 let observer = state
                     .observer
@@ -115,6 +119,94 @@ fn frames() {
             other => panic!("unknown directive {other}"),
         },
     );
+}
+
+/// A database with everything that a frame has columns and lines for.
+fn full(name: &str) -> Observation {
+    let level = |level: usize| Level {
+        level,
+        files: 10_000,
+        bytes: 999 << 40,
+        score: Some(100.25),
+        compacting: 120,
+    };
+    let family = |name: &str| Family {
+        name: name.to_owned(),
+        log_number: 1,
+        levels: (0..7).map(level).collect(),
+        blob_files: 1_000_000,
+        blob_bytes: 1 << 50,
+        pending_compaction_bytes: 3 << 40,
+    };
+    let mut log = serve::info_log::Told::default();
+    log.exists = true;
+    log.dumped = Some("2026/01/01-00:01:02.000001".to_owned());
+    log.stalled.insert(
+        name.to_owned(),
+        "because of estimated pending compaction bytes 1".to_owned(),
+    );
+    log.errors
+        .push_back("2026/01/01-00:01:01.000002 2 [ERROR] [/log/a.rs:9] Background error".to_owned());
+    log.cache.push("Block cache".repeat(30));
+    Observation {
+        dir: Path::new("/a/directory/with a long name").join(name),
+        unix_seconds: 1_000_000,
+        manifest: "MANIFEST-000005".to_owned(),
+        edits: 123_456,
+        manifest_bytes: 5 << 30,
+        last_sequence: 1 << 55,
+        families: vec![family("default"), family(name)],
+        wals: vec![Wal {
+            number: 1_000_000,
+            bytes: 1 << 30,
+            begun: Some(1),
+            written: 3,
+            needed: true,
+        }],
+        log,
+        process: Some(process::Process {
+            id: 4_194_304,
+            name: "server".to_owned(),
+            resident: 100 << 30,
+            io: Some((1 << 50, 1 << 50)),
+        }),
+    }
+}
+
+#[test]
+fn every_line_keeps_to_the_width_of_the_terminal() {
+    for name in [
+        "own",
+        "a family whose name is longer than a terminal of sixty columns is wide",
+        "库库库库库库",
+    ] {
+        let mut before = full(name);
+        before.unix_seconds -= 1;
+        before.last_sequence = 0;
+        for width in 20..=250 {
+            let view = View {
+                family: None,
+                sort: Sort::Id,
+                width,
+                height: None,
+            };
+            let frame = draw(&full(name), Some(&before), &view);
+            let columns = |line: &str| {
+                let wide = line.chars().filter(|c| *c == '库').count();
+                line.chars().count() + wide
+            };
+            for line in frame.lines() {
+                assert!(columns(line) <= width, "{width}: {line:?}\n{frame}");
+                assert_eq!(line.trim_end(), line);
+            }
+            let table = |line: &&str| line.starts_with("family ") || line.starts_with("default ");
+            let rows: Vec<&str> = frame.lines().filter(table).collect();
+            assert_eq!(rows.len(), 2, "{frame}");
+            if width >= 36 {
+                assert!(rows.iter().all(|row| columns(row) == width), "{width}:\n{frame}");
+            }
+        }
+    }
 }
 
 #[test]

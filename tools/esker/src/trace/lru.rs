@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// The blocks that an LRU cache of so many bytes would hold, and how often a lookup would miss.
 pub struct Lru {
-    /// In bytes.
+    /// The capacity of the cache in bytes.
     pub capacity: u64,
     /// Lookups of blocks that were not there.
     pub misses: u64,

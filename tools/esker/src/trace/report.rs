@@ -241,7 +241,7 @@ pub const POWERS: [&str; 3] = ["count", "share", "up to"];
 /// Counts over time.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
-    /// By second since the first moment that was counted.
+    /// The operations by second since the first moment that was counted.
     seconds: BTreeMap<u64, u64>,
 }
 

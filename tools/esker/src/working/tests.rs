@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
-use esker::{Db, FlushOptions, Options, ReadOptions};
+use esker::{Db, Options};
 use tempfile::TempDir;
 
 use super::*;
@@ -66,7 +66,7 @@ fn database(place: &Path) -> PathBuf {
                 .unwrap();
         }
         if round < 5 {
-            db.flush(&FlushOptions::default()).unwrap();
+            db.flush().unwrap();
         }
     }
     db.close().unwrap();
@@ -76,7 +76,7 @@ fn database(place: &Path) -> PathBuf {
 fn rows(dir: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
     let db = Db::open_read_only(&Options::default(), dir).unwrap();
     let mut rows = Vec::new();
-    let mut iter = db.iter(&ReadOptions::default());
+    let mut iter = db.iter();
     iter.seek_to_first();
     while iter.valid() {
         rows.push((iter.key().to_vec(), iter.value().to_vec()));

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use esker::{Db, FlushOptions, Options};
+use esker::{Db, Options};
 use tempfile::TempDir;
 
 use crate::common::*;
@@ -174,7 +174,7 @@ fn megabyte(dir: &Path) {
             let value: Vec<u8> = std::iter::repeat_with(|| rng.u8(..)).take(4096).collect();
             db.put(format!("{round}-{at}").as_bytes(), &value).unwrap();
         }
-        db.flush(&FlushOptions::default()).unwrap();
+        db.flush().unwrap();
     }
     db.close().unwrap();
 }

@@ -164,6 +164,12 @@ pub fn listing(dir: &Path) -> Listing {
         .collect()
 }
 
+/// The names of the tables of a directory.
+pub fn tables(dir: &Path) -> Vec<String> {
+    let files = listing(dir).into_keys();
+    files.filter(|file| file.ends_with(".sst")).collect()
+}
+
 /// Shows where two texts differ, without printing megabytes.
 pub fn assert_same(what: &str, got: &str, expected: &str) {
     if got == expected {

@@ -1,6 +1,6 @@
 //! `esker feed`: what was written, as JSON lines.
 
-use esker::{Db, FlushOptions, Options, WriteBatch, WriteOptions};
+use esker::{Db, Options, WriteBatch, WriteOptions};
 use tempfile::TempDir;
 
 use crate::common::*;
@@ -29,7 +29,7 @@ fn rows_are_json_and_a_cursor_goes_on() {
     batch.delete_cf(&users, b"\xff\x00");
     batch.delete_range(b"b", b"c");
     batch.put_entity(b"e", &[(b"", b"2"), (b"name", b"3")]).unwrap();
-    db.write(&WriteOptions::default(), batch).unwrap();
+    db.write(batch).unwrap();
     let first = concat!(
         r#"{"sequence":1,"batch":1,"family":"default","family_id":0,"operation":"put","key":"a\n","value":"1"}"#,
         "\n",
@@ -47,9 +47,9 @@ fn rows_are_json_and_a_cursor_goes_on() {
         disable_wal: true,
         ..WriteOptions::default()
     };
-    db.put_opt(&unlogged, &users, b"c", b"").unwrap();
+    db.put_cf_opt(&users, b"c", b"", &unlogged).unwrap();
     db.put(b"d", b"").unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     db.wait_for_purge().unwrap();
     let rest = concat!(
         r#"{"gap":{"from":5,"to":5}}"#,
@@ -94,4 +94,28 @@ fn what_cannot_be_is_said() {
         error.contains("damaged") && error.contains("old.cursor"),
         "{error}"
     );
+}
+
+#[test]
+fn recorded_rows_show_what_they_replace() {
+    let dir = TempDir::new().unwrap();
+    let db = open(&dir);
+    let recorded = WriteOptions {
+        before_images: true,
+        ..WriteOptions::default()
+    };
+    let family = db.default_column_family();
+    db.put_cf_opt(&family, b"a", b"1", &recorded).unwrap();
+    db.put_entity(&recorded, &family, b"a", &[(b"x", b"2")]).unwrap();
+    db.delete_cf_opt(&family, b"a", &recorded).unwrap();
+    let expected = [
+        r#""operation":"put","key":"a","value":"1","before":null}"#,
+        r#""operation":"put_entity","key":"a","columns":[{"name":"x","value":"2"}],"before":"1"}"#,
+        r#""operation":"delete","key":"a","before_columns":[{"name":"x","value":"2"}]}"#,
+    ];
+    let shown = look("feed", dir.path(), &[]).good();
+    for (line, end) in shown.lines().zip(expected) {
+        assert!(line.ends_with(end), "{line}");
+    }
+    assert_eq!(shown.lines().count(), expected.len());
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use base::filename::{self, FileKind};
-use esker::{Db, Event, EventListener, FlushOptions, Options, ReadOptions, WriteBatch, WriteOptions};
+use esker::{Db, Event, EventListener, Options, ReadOptions, WriteBatch, WriteOptions};
 use testkit::TestRng;
 use wal::dump::{PhysicalRecord, PhysicalRecords};
 use wal::format::RecordType;
@@ -26,7 +26,7 @@ fn rows(db: &Db, name: &str) -> esker::Result<String> {
     };
     let mut out = String::new();
     for family in db.column_families() {
-        let mut iter = db.iter_cf(&options, &family);
+        let mut iter = db.iter_cf_opt(&family, &options);
         iter.seek_to_first();
         while iter.valid() {
             out.push_str(&format!(
@@ -322,7 +322,7 @@ fn prepared_transactions_are_looked_past() {
         db.prepare(&write, key, &batch(key)).unwrap();
     }
     db.put(b"flushed", b"1").unwrap();
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     db.commit_prepared(&write, b"committed", &WriteBatch::new(), &batch(b"committed"))
         .unwrap();
     let expected = ["committed", "flushed"];

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use dbtest::events::Events;
 use dbtest::settings;
-use esker::{
-    ColumnFamilyOptions, CompactRangeOptions, Db, Event, FlushOptions, Options, StallCondition, WriteOptions,
-};
+use esker::{ColumnFamilyOptions, Db, Event, Options, StallCondition};
 use tempfile::TempDir;
 
 use crate::common::*;
@@ -52,17 +50,14 @@ fn it_tells_what_listeners_of_the_database_are_told() {
     let own = db.create_column_family("own", &own).unwrap();
     for round in 0..3u8 {
         for key in [&b"zzz"[..], b"aaaa", b"b"] {
-            db.put_opt(&WriteOptions::default(), &own, key, &[round; 50])
-                .unwrap();
+            db.put_cf(&own, key, [round; 50]).unwrap();
         }
-        db.flush_cf(&FlushOptions::default(), std::slice::from_ref(&own))
-            .unwrap();
+        db.flush_cf(std::slice::from_ref(&own)).unwrap();
     }
-    db.compact_range(&own, &CompactRangeOptions::default(), None, None)
-        .unwrap();
+    db.compact_range_cf(&own, None, None).unwrap();
     for round in 0..3u8 {
-        db.put(b"key", &[round; 100]).unwrap();
-        db.flush(&FlushOptions::default()).unwrap();
+        db.put(b"key", [round; 100]).unwrap();
+        db.flush().unwrap();
     }
     db.wait_for_compact().unwrap();
     db.get(b"key").unwrap();

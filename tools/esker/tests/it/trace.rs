@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use esker::{
-    BlockBasedOptions, BlockCacheTraceOptions, ColumnFamilyOptions, Db, FileTraceWriter, FlushOptions,
-    Options, ReadOptions, TraceOptions,
+    BlockBasedOptions, BlockCacheTraceOptions, ColumnFamilyOptions, Db, FileTraceWriter, Options,
+    TraceOptions,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -59,13 +59,13 @@ fn trace_queries(dir: &TempDir) -> PathBuf {
     let (db, file) = (open(&dir.path().join("db")), dir.path().join("trace"));
     db.start_trace(&TraceOptions::default(), writer(&file)).unwrap();
     for number in 0..20 {
-        db.put(&key(number), &[b'v'; 100]).unwrap();
-        drop(db.get(&key(number)).unwrap());
-        drop(db.get(&key(7)).unwrap());
+        db.put(key(number), [b'v'; 100]).unwrap();
+        drop(db.get(key(number)).unwrap());
+        drop(db.get(key(7)).unwrap());
     }
     let keys = [1, 2, 999].map(key);
-    db.multi_get(&ReadOptions::default(), &db.default_column_family(), &keys);
-    db.iter(&ReadOptions::default()).seek(b"key0003");
+    db.multi_get(&keys);
+    db.iter().seek(b"key0003");
     db.end_trace().unwrap();
     db.close().unwrap();
     file
@@ -136,7 +136,7 @@ fn queries_are_run_again() {
         (&20.into(), &44.into(), &0.into())
     );
     let db = open(&to);
-    assert_eq!(db.get(&key(19)).unwrap().unwrap().len(), 100);
+    assert_eq!(db.get(key(19)).unwrap().unwrap().len(), 100);
     let other = dir.path().join("other");
     std::fs::write(&other, b"no trace").unwrap();
     trace(&other, &args).bad();
@@ -148,14 +148,14 @@ fn lookups_of_blocks_are_summed_up() {
     let dir = TempDir::new().unwrap();
     let (db, file) = (open(&dir.path().join("db")), dir.path().join("trace"));
     for number in 0..100 {
-        db.put(&key(number), &[b'v'; 100]).unwrap();
+        db.put(key(number), [b'v'; 100]).unwrap();
     }
-    db.flush(&FlushOptions::default()).unwrap();
+    db.flush().unwrap();
     let options = BlockCacheTraceOptions::default();
     db.start_block_cache_trace(&options, writer(&file)).unwrap();
     for _ in 0..2 {
         for number in 0..100 {
-            assert!(db.get(&key(number)).unwrap().is_some());
+            assert!(db.get(key(number)).unwrap().is_some());
         }
     }
     db.end_block_cache_trace().unwrap();
@@ -199,10 +199,10 @@ fn operations_on_files_are_summed_up() {
     db.start_io_trace(&TraceOptions::default(), writer(&file))
         .unwrap();
     for number in 0..10 {
-        db.put(&key(number), &[b'v'; 100]).unwrap();
+        db.put(key(number), [b'v'; 100]).unwrap();
     }
-    db.flush(&FlushOptions::default()).unwrap();
-    drop(db.get(&key(3)).unwrap());
+    db.flush().unwrap();
+    drop(db.get(key(3)).unwrap());
     db.end_io_trace().unwrap();
     db.close().unwrap();
     let report = json(&file, &["--top", "3"]);

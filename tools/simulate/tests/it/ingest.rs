@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use esker::{Db, IngestExternalFileOptions, Options, ReadOptions, SstFileWriter};
+use esker::{Db, IngestExternalFileOptions, Options, SstFileWriter};
 use simulated::{Settings, Strategy};
 use vfs::MemFs;
 
@@ -41,7 +41,7 @@ fn read_interrupted_at(point: &'static str) -> Vec<Option<Vec<u8>>> {
             }
         })));
         let family = db.default_column_family();
-        let found = db.multi_get(&ReadOptions::default(), &family, &[&b"ingested"[..], b"written"]);
+        let found = db.multi_get_cf(&family, &[&b"ingested"[..], b"written"]);
         // The observer holds a handle of the database, so it is removed.
         simulated::observe(None);
         *values.lock().unwrap() = found.into_iter().map(Result::unwrap).collect();

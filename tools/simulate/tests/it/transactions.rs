@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use esker::{ColumnFamily, FlushOptions, NullLogger, Options, WriteBatch, WriteOptions};
+use esker::{ColumnFamily, NullLogger, Options, WriteBatch, WriteOptions};
 use simulated::{Settings, Strategy};
 use testkit::rng::{self, TestRng};
 use txn::{Transaction, TransactionDB, TransactionDBOptions, TransactionOptions};
@@ -115,8 +115,8 @@ impl Life {
         for (family, key) in families.iter().zip(keys(name)) {
             // The put comes after the deletion in the batch and takes precedence.
             let end = [&key[..], b"~"].concat();
-            transaction.delete_range(family, &key, &end)?;
-            transaction.put(family, &key, &value(name))?;
+            transaction.delete_range_cf(family, &key, &end)?;
+            transaction.put_cf(family, &key, &value(name))?;
         }
         Ok(transaction)
     }
@@ -141,10 +141,10 @@ impl Life {
             0 => {
                 let mut batch = WriteBatch::new();
                 batch.put(format!("noise{thread}.{number}").as_bytes(), &[b'n'; 500]);
-                db.write(&WriteOptions::default(), batch)
+                db.write(batch)
             }
-            1 => db.flush(&FlushOptions::default()),
-            2 => db.flush_cf(&FlushOptions::default(), &self.families()),
+            1 => db.flush(),
+            2 => db.flush_cf(&self.families()),
             _ => Ok(()),
         }
     }
@@ -154,7 +154,7 @@ impl Life {
         let families = self.families();
         let rows = families.iter().zip(keys(name)).map(|(family, key)| {
             let read = esker::ReadOptions::default();
-            let found = self.db.db().get_opt(&read, family, &key)?;
+            let found = self.db.db().get_cf_opt(family, &key, &read)?;
             Ok(found.map(|found| found == value(name)))
         });
         rows.collect()

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use esker::{Db, Options, ReadOptions, WriteOptions};
+use esker::{Db, Options};
 
 /// Runs db_stress with a test directory of its own.
 fn stress(args: &[&str]) -> Output {
@@ -305,12 +305,11 @@ fn what_is_wrong_is_found_and_named() {
     // A key that should exist is deleted.
     let options = Options::default();
     let db = Db::open(&options, dir.path().join("db")).unwrap();
-    let mut iter = db.iter(&Default::default());
+    let mut iter = db.iter();
     iter.seek_to_first();
     let key = iter.key().to_vec();
     drop(iter);
-    db.delete_opt(&WriteOptions::default(), &db.default_column_family(), &key)
-        .unwrap();
+    db.delete(&key).unwrap();
     db.close().unwrap();
     drop(db);
     let output = over(dir.path(), false);
@@ -420,7 +419,7 @@ fn rocksdbs_tools_take_what_is_written_by_default() {
         let db = Db::open(&options, &place).unwrap();
         let count = |name: &String| {
             let family = db.column_family(name).unwrap();
-            let mut iter = db.iter_cf(&ReadOptions::default(), &family);
+            let mut iter = db.iter_cf(&family);
             iter.seek_to_first();
             let mut rows = 0;
             while iter.valid() {

@@ -24,6 +24,7 @@ use base::{Error, ErrorKind, Result, SeqNo};
 use self::families::{Names, Source};
 use self::stream::{Update, UpdateStream, gap};
 use self::wals::Wals;
+use crate::batch::before_images::{BeforeImage, images_of};
 use crate::batch::operation::Operation;
 use crate::batch::write_batch::WriteBatch;
 use crate::files::archived_wals::create_directory;
@@ -38,6 +39,8 @@ use crate::state::handle::Db;
 const DEFAULT_BUDGET: u64 = 1 << 30;
 
 /// The rows that a change feed reads, and where it begins.
+///
+/// See the example of [`Db::feed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedOptions {
     /// The name of a durable cursor: up to 64 letters, digits, dots, dashes and underscores. The feed goes on
@@ -67,6 +70,8 @@ impl Default for FeedOptions {
 }
 
 /// The next thing that a feed comes to.
+///
+/// See the example of [`Db::feed`].
 #[derive(Clone, Debug)]
 pub enum FeedEvent {
     /// A batch with rows of the families that are read.
@@ -82,6 +87,8 @@ pub enum FeedEvent {
 }
 
 /// Rows that were written together. A two-phase transaction is one batch, at its commit.
+///
+/// See the example of [`Db::feed`].
 #[derive(Clone, Debug)]
 pub struct FeedBatch {
     sequence: SeqNo,
@@ -91,6 +98,8 @@ pub struct FeedBatch {
 }
 
 /// A row of a [`FeedBatch`].
+///
+/// See the example of [`Db::feed`].
 #[derive(Clone, Copy, Debug)]
 pub struct FeedRow<'a> {
     /// Its sequence number.
@@ -102,9 +111,13 @@ pub struct FeedRow<'a> {
     pub family: Option<&'a str>,
     /// The write itself.
     pub operation: Operation<'a>,
+    /// The value that the row replaces, if the write [recorded](crate::WriteOptions::before_images) it.
+    pub before: BeforeImage<'a>,
 }
 
 /// A change feed: see [`Db::feed`]. It keeps the database open.
+///
+/// See the example of [`Db::feed`].
 pub struct Feed {
     stream: UpdateStream,
     wals: Arc<Wals>,
@@ -448,7 +461,7 @@ impl FeedBatch {
         self.sequence
     }
 
-    /// All of it, with rows of all families.
+    /// The whole batch, with the rows of all families.
     pub fn batch(&self) -> &WriteBatch {
         &self.batch
     }
@@ -456,7 +469,14 @@ impl FeedBatch {
     /// The rows of the families that are read, in order.
     pub fn rows(&self) -> impl Iterator<Item = Result<FeedRow<'_>>> {
         let mut next = self.sequence;
-        self.batch.operations().filter_map(move |operation| {
+        let (images, malformed) = match images_of(&self.batch) {
+            Ok(images) => (images, None),
+            Err(error) => (Vec::new(), Some(Err(error))),
+        };
+        let mut images = images.into_iter();
+        let whole = malformed.is_none();
+        let rows = self.batch.operations().filter(move |_| whole);
+        malformed.into_iter().chain(rows.filter_map(move |operation| {
             let operation = match operation {
                 Ok(operation) => operation,
                 Err(error) => return Some(Err(error)),
@@ -464,6 +484,7 @@ impl FeedBatch {
             let family_id = operation.family()?;
             let sequence = next;
             next += 1;
+            let before = images.next().unwrap_or_default();
             let family = self.names.get(&family_id).map(|name| &**name);
             let is_wanted = self.wanted.is_empty() || family.is_some_and(|name| self.wanted.contains(name));
             is_wanted.then_some(Ok(FeedRow {
@@ -471,8 +492,9 @@ impl FeedBatch {
                 family_id,
                 family,
                 operation,
+                before,
             }))
-        })
+        }))
     }
 
     fn has_rows(&self) -> Result<bool> {

@@ -23,7 +23,7 @@ pub(crate) struct Wals {
     db: Option<Db>,
 }
 
-/// A WAL as it lies on disk.
+/// A WAL as it is on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FoundWal {
     pub path: PathBuf,

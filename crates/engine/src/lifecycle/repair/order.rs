@@ -209,7 +209,7 @@ struct Evidence {
 /// The relations between the tables that follow from their rows.
 #[derive(Debug, Default)]
 struct Relations {
-    /// For each table, the tables that must be older.
+    /// The tables that must be older than each table.
     older: Vec<BTreeSet<usize>>,
     /// Newer rows under an older range deletion. The key of the map is the table of the deletion, the table
     /// of the rows, and the side of the deleting table's own rows on which they are; `None` if they are
@@ -242,8 +242,8 @@ impl Relations {
         false
     }
 
-    /// The relations, with those of the evidence added: rows under older range deletions must be found before
-    /// the deletions.
+    /// Returns the tables that must be older than each table, with the relations that the evidence proves: a
+    /// table with rows under an older range deletion is newer than the table with the deletion.
     fn with_evidence(self) -> Vec<BTreeSet<usize>> {
         let newer: Vec<(usize, usize)> = self
             .evidence

@@ -90,6 +90,7 @@ impl DbIterator {
     fn collect_backwards(&mut self, mut found: Option<Kind>) {
         self.place = Place::Nowhere;
         let mut operands: Vec<Vec<u8>> = Vec::new();
+        let mut base_key = Vec::new();
         let (mut steps, mut hidden) = (u64::from(found.is_some()), 0);
         // The buffer that will hold the value, so that a backward scan allocates nothing per key.
         let mut value = std::mem::take(&mut self.value);
@@ -133,6 +134,10 @@ impl DbIterator {
                     if found.is_some() {
                         value.clear();
                         value.extend_from_slice(self.cursor.value());
+                        if self.read_ts.is_some() && kind != Kind::Value {
+                            base_key.clear();
+                            base_key.extend_from_slice(entry.user_key);
+                        }
                     }
                 }
             }
@@ -147,7 +152,7 @@ impl DbIterator {
             return self.fail(error);
         }
         if !operands.is_empty() {
-            self.take_merged(found.map(|kind| (kind, value)), &operands);
+            self.take_merged(found.map(|kind| (kind, value)), &base_key, &operands);
         } else if let Some(kind) = found {
             self.take_saved(kind, value);
         } else {
@@ -165,34 +170,19 @@ impl DbIterator {
         let newest = self.newest_seqno();
         newest_visible(&mut self.target, key, self.read_ts.as_deref(), newest);
         self.cursor.seek(&self.target);
-        while self.cursor.valid() {
-            let entry = match ParsedInternalKey::parse(self.cursor.key()) {
-                Ok(entry) => entry,
-                Err(error) => return self.fail(error),
-            };
-            if !self.is_saved_key(entry.user_key) {
-                break;
+        match self.find_visible_of_saved_key() {
+            Ok(Some(Kind::Merge)) => self.merge_forwards(),
+            Ok(Some(kind)) if !kind.is_tombstone() => {
+                self.saved_key.clear();
+                let user_key = internal_key::user_key(self.cursor.key());
+                self.saved_key.extend_from_slice(user_key);
+                let mut value = std::mem::take(&mut self.value);
+                value.clear();
+                value.extend_from_slice(self.cursor.value());
+                self.take_saved(kind, value);
             }
-            if !self.visible(&entry) {
-                self.cursor.next();
-                continue;
-            }
-            match entry.kind {
-                Kind::Merge => self.merge_forwards(),
-                kind if kind.is_tombstone() => {}
-                kind => {
-                    self.saved_key.clear();
-                    self.saved_key.extend_from_slice(entry.user_key);
-                    let mut value = std::mem::take(&mut self.value);
-                    value.clear();
-                    value.extend_from_slice(self.cursor.value());
-                    self.take_saved(kind, value);
-                }
-            }
-            break;
-        }
-        if let Err(error) = self.cursor.status() {
-            return self.fail(error);
+            Ok(_) => {}
+            Err(error) => return self.fail(error),
         }
         if self.error.is_none() {
             self.seek_before_saved_key();

@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 use base::perf;
 use base::statistics::{Histogram, Ticker};
 use base::{Error, ErrorKind};
+use vfs::ReadTimeout;
 
 use super::{DbIterator, Place};
 use crate::files::charged_reads::ChargedReads;
 use crate::read::deadline::check_deadline;
-use crate::state::db_state::closing;
+use crate::state::error_state::closing;
 
 /// A guard for a move in progress: if the move panics, the iterator is not valid afterwards.
 struct Moving<'a>(&'a mut DbIterator);
@@ -131,8 +132,11 @@ impl DbIterator {
 
     #[inline]
     fn seek_by(&mut self, seek: impl FnOnce(&mut DbIterator)) {
-        self.observed =
-            self.family.tables.stats().shared().is_some() || perf::counts() || self.charge.is_some();
+        self.observed = self.family.tables.stats().shared().is_some()
+            || perf::counts()
+            || self.charge.is_some()
+            || self.io_timeout.is_some()
+            || self.pins.is_some();
         self.moving(|iter| match iter.observed {
             false => seek(iter),
             true => iter.observe_seek(seek),
@@ -142,6 +146,8 @@ impl DbIterator {
     #[cold]
     fn observe_seek(&mut self, seek: impl FnOnce(&mut DbIterator)) {
         let _charged = self.charge.clone().map(ChargedReads::begin);
+        let _timeout = self.io_timeout.map(ReadTimeout::begin);
+        self.leave_pinned();
         let started = self.family.tables.stats().start();
         let timers = (
             perf::time(|cells| &cells.seek_internal_seek_time),
@@ -152,11 +158,14 @@ impl DbIterator {
         perf::count(|cells| &cells.iter_seek_count, 1);
         self.family.tables.stats().stop(started, Histogram::DbSeek);
         self.count_move(Ticker::Seeks, Ticker::SeeksFound);
+        self.pin_row();
     }
 
     #[cold]
     pub(super) fn observe_step(&mut self, step: impl FnOnce(&mut DbIterator), forward: bool) {
         let _charged = self.charge.clone().map(ChargedReads::begin);
+        let _timeout = self.io_timeout.map(ReadTimeout::begin);
+        self.leave_pinned();
         let timers = (
             perf::time(|cells| &cells.find_next_user_entry_time),
             match forward {
@@ -173,6 +182,7 @@ impl DbIterator {
             perf::count(|cells| &cells.iter_prev_count, 1);
             self.count_move(Ticker::Prevs, Ticker::PrevsFound);
         }
+        self.pin_row();
     }
 
     fn count_move(&self, moves: Ticker, found: Ticker) {

@@ -9,6 +9,26 @@ use super::{DbIterator, Direction, Place};
 use crate::read::merging_cursor::before_key;
 
 /// The cost of a move to the [next prefix](DbIterator::next_prefix).
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::{ColumnFamilyOptions, prefix_extractors::Fixed};
+/// use std::sync::Arc;
+///
+/// let family = ColumnFamilyOptions { prefix_extractor: Some(Arc::new(Fixed::new(1))), ..Default::default() };
+/// let family = db.create_column_family("letters", &family)?;
+/// for key in ["a1", "a2", "b1"] {
+///     db.put_cf(&family, key, b"")?;
+/// }
+/// let mut iter = db.iter_cf(&family);
+/// iter.seek_to_first();
+/// let cost = iter.next_prefix();
+/// assert_eq!(iter.key(), b"b1");
+/// println!("{} steps, sought: {}", cost.steps, cost.sought);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PrefixMove {
     /// The number of steps, over entries of the prefix and to the first entry of another.
@@ -66,7 +86,7 @@ impl DbIterator {
                     .extend_from_slice(internal_key::user_key(self.cursor.key()));
             }
             Place::Saved => {}
-            Place::Nowhere => panic!("the iterator is not valid"),
+            Place::Nowhere | Place::Pinned => panic!("the iterator is not valid"),
         }
         let key = user.strip_timestamp(&self.saved_key);
         let extractor = self.family.prefix_extractor.as_deref();

@@ -4,12 +4,30 @@ use base::statistics::Ticker;
 use base::{Cursor, Kind, Result, perf};
 use blob::BlobIndex;
 use codec::compression::CompressionType;
+use vfs::ReadTimeout;
 
 use super::{DbIterator, Place};
 use crate::files::blob_cache::BlobRead;
 use crate::files::charged_reads::ChargedReads;
 
 /// The size of a value that was not read, as stored.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::ReadOptions;
+///
+/// db.put(b"key", b"value")?;
+/// let mut iter = db.iter_opt(&ReadOptions { allow_unprepared_value: true, ..Default::default() });
+/// iter.seek_to_first();
+/// if let Some(unprepared) = iter.unprepared_value()? {
+///     println!("{} bytes in a blob file, not read yet", unprepared.stored_size);
+/// }
+/// assert!(iter.prepare_value());
+/// assert_eq!(iter.value(), b"value");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnpreparedValue {
     /// The stored size in bytes.
@@ -29,6 +47,8 @@ impl DbIterator {
             return true;
         }
         let _charged = self.charge.clone().map(ChargedReads::begin);
+        let _timeout = self.io_timeout.map(ReadTimeout::begin);
+        self.leave_pinned();
         let mut value = std::mem::take(&mut self.value);
         let (key, read) = (self.full_key(), BlobRead::from(&self.sources.read));
         let read = self
@@ -45,6 +65,7 @@ impl DbIterator {
             self.family.tables.stats().count(Ticker::IterBytesRead, bytes);
             perf::count(|cells| &cells.iter_read_bytes, bytes);
         }
+        self.pin_row();
         self.valid()
     }
 
@@ -78,7 +99,7 @@ impl DbIterator {
 
     /// The blob index of the current value, which was not read.
     fn blob_index(&self) -> &[u8] {
-        match self.place {
+        match self.own_place() {
             Place::Cursor => self.cursor.value(),
             _ => &self.entity,
         }

@@ -31,7 +31,8 @@ import org.apache.flink.util.Collector;
  * A job with every kind of state. It is stopped in the middle, and restored from its last checkpoint with
  * another parallelism. It prints the final state of each key, which does not depend on the point of the stop.
  *
- * <p>Arguments: {@code begin DIR} runs until there are checkpoints and cancels; {@code end DIR} restores and runs to the end.
+ * <p>Arguments: {@code begin DIR} runs until there are checkpoints and cancels; {@code kill DIR} kills the JVM there;
+ * {@code end DIR} restores and runs to the end.
  */
 public final class Judge {
   private static final long RECORDS = 20_000;
@@ -101,7 +102,7 @@ public final class Judge {
   }
 
   public static void main(final String[] arguments) throws Exception {
-    final boolean begins = arguments[0].equals("begin");
+    final boolean begins = !arguments[0].equals("end");
     final Path checkpoints = Path.of(arguments[1]);
     final Configuration configuration = new Configuration();
     configuration.setString("state.backend.type", "rocksdb");
@@ -139,6 +140,10 @@ public final class Judge {
           throw new IllegalStateException("the job ended before its third checkpoint");
         }
         Thread.sleep(100);
+      }
+      if (arguments[0].equals("kill")) {
+        // The JVM cannot kill itself without its hooks.
+        new ProcessBuilder("kill", "-KILL", Long.toString(ProcessHandle.current().pid())).start().waitFor();
       }
       job.cancel().get();
     } else {

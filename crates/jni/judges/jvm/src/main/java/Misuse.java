@@ -147,6 +147,16 @@ public final class Misuse {
         Check.fails(Status.Code.InvalidArgument, () -> db.setOptions(
             org.rocksdb.MutableColumnFamilyOptions.builder().setMaxWriteBufferNumber(-7).build()));
         Check.fails(Status.Code.IOError, () -> open(dir));
+        try (Options options = new Options().setCreateIfMissing(true).setTableFormatConfig(
+                 new org.rocksdb.BlockBasedTableConfig().setFormatVersion(100))) {
+          // Spark looks for these words.
+          try {
+            RocksDB.open(options, dir.resolve("format").toString()).close();
+            throw new AssertionError("format_version 100 was taken");
+          } catch (final RocksDBException refused) {
+            Check.equal(true, refused.getMessage().contains("Unsupported BlockBasedTable format_version"));
+          }
+        }
         try (Options missing = new Options()) {
           Check.fails(Status.Code.InvalidArgument, () -> RocksDB.open(missing, dir.resolve("no").toString()));
         }

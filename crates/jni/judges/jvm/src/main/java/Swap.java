@@ -6,7 +6,8 @@ import org.rocksdb.Options;
 import org.rocksdb.RocksDB;
 
 /**
- * The library from the class path: its jar comes before rocksdbjni, and each class loader loads its own copy.
+ * The library from the class path: its jar comes before rocksdbjni, or it is in a copy of that jar. Each class loader
+ * loads its own copy. Arguments: the release of Esker, and the name of the checks.
  */
 public final class Swap {
   /** Returns the release of Esker that the loaded classes use. */
@@ -20,8 +21,8 @@ public final class Swap {
   }
 
   public static void main(final String[] args) throws Exception {
-    Check.run("jar_in_front", dir -> Check.equal(args[0], version(dir.toString())));
-    Check.run("jar_in_front_in_other_class_loaders", dir -> {
+    Check.run(args[1], dir -> Check.equal(args[0], version(dir.toString())));
+    Check.run(args[1] + "_in_other_class_loaders", dir -> {
       final String[] path = System.getProperty("java.class.path").split(":");
       final URL[] urls = new URL[path.length];
       for (int i = 0; i < path.length; i++) {

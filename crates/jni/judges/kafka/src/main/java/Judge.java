@@ -3,6 +3,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Properties;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.serialization.StringDeserializer;
@@ -31,26 +32,61 @@ import org.apache.kafka.streams.state.ValueAndTimestamp;
 /**
  * A topology with every kind of store of Kafka Streams. It prints the final contents of its stores, one fact
  * per line.
+ *
+ * <p>Arguments: {@code RECORDS} runs the topology over so many records of each topic. {@code kill DIR COMMITTED RECORDS}
+ * commits the stores in DIR after COMMITTED records, and kills the JVM after RECORDS. {@code end DIR COMMITTED RECORDS}
+ * continues there after the last commit, as Kafka Streams does after a crash.
  */
 public final class Judge {
   private static final int KEYS = 50;
   private static final Instant START = Instant.parse("2026-01-01T00:00:00Z");
 
   public static void main(final String[] arguments) throws Exception {
-    final int records = Integer.parseInt(arguments[0]);
-    final Properties properties = new Properties();
-    properties.put(StreamsConfig.APPLICATION_ID_CONFIG, "judge");
-    properties.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, "nowhere:1");
-    properties.put(StreamsConfig.METRICS_RECORDING_LEVEL_CONFIG, "DEBUG");
-    properties.put(StreamsConfig.STATE_DIR_CONFIG, Files.createTempDirectory("judge").toString());
-    try (TopologyTestDriver driver = new TopologyTestDriver(topology().build(), properties)) {
-      feed(driver, records);
+    switch (arguments[0]) {
+      case "kill":
+        kill(arguments[1], Integer.parseInt(arguments[2]), Integer.parseInt(arguments[3]));
+        break;
+      case "end":
+        run(arguments[1], Integer.parseInt(arguments[2]), Integer.parseInt(arguments[3]));
+        break;
+      default:
+        run(Files.createTempDirectory("judge").toString(), 0, Integer.parseInt(arguments[0]));
+    }
+    System.exit(0);
+  }
+
+  private static void run(final String dir, final int from, final int records) throws Exception {
+    try (TopologyTestDriver driver = open(dir)) {
+      if (from > 0) {
+        // The stores have what was committed, and no more.
+        show("committed", driver.getTimestampedKeyValueStore("counts").all());
+        show("committed windows", driver.getTimestampedWindowStore("windows").all());
+      }
+      feed(driver, from, records);
       facts(driver);
       // Reads every gauge, including those of RocksDB's properties and tickers.
       final long read = driver.metrics().values().stream().filter(metric -> metric.metricValue() != null).count();
       System.out.println("metrics " + (read > 0));
     }
-    System.exit(0);
+  }
+
+  private static void kill(final String dir, final int committed, final int records) throws Exception {
+    final TopologyTestDriver driver = open(dir);
+    feed(driver, 0, committed);
+    driver.getAllStateStores().values().forEach(store -> store.commit(Map.of()));
+    feed(driver, committed, records);
+    // The JVM cannot kill itself without its hooks.
+    new ProcessBuilder("kill", "-KILL", Long.toString(ProcessHandle.current().pid())).start().waitFor();
+    throw new IllegalStateException("the JVM is still there");
+  }
+
+  private static TopologyTestDriver open(final String dir) {
+    final Properties properties = new Properties();
+    properties.put(StreamsConfig.APPLICATION_ID_CONFIG, "judge");
+    properties.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, "nowhere:1");
+    properties.put(StreamsConfig.METRICS_RECORDING_LEVEL_CONFIG, "DEBUG");
+    properties.put(StreamsConfig.STATE_DIR_CONFIG, dir);
+    return new TopologyTestDriver(topology().build(), properties);
   }
 
   private static StreamsBuilder topology() {
@@ -71,12 +107,14 @@ public final class Judge {
     return builder;
   }
 
-  private static void feed(final TopologyTestDriver driver, final int records) {
+  private static void feed(final TopologyTestDriver driver, final int from, final int records) {
+    final Duration step = Duration.ofMillis(100);
+    final Instant start = START.plus(step.multipliedBy(from));
     final List<TestInputTopic<String, String>> topics = new ArrayList<>();
     for (final String name : List.of("table", "in", "other")) {
-      topics.add(driver.createInputTopic(name, new StringSerializer(), new StringSerializer(), START, Duration.ofMillis(100)));
+      topics.add(driver.createInputTopic(name, new StringSerializer(), new StringSerializer(), start, step));
     }
-    for (int i = 0; i < records; i++) {
+    for (int i = from; i < records; i++) {
       for (final TestInputTopic<String, String> topic : topics) {
         topic.pipeInput("k" + i % KEYS, "v" + i);
       }

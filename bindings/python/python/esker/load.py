@@ -1,0 +1,483 @@
+"""Bulk load: tables are written by many processes into a directory, and one ingestion takes them all.
+
+A load has two phases, so that a failure leaves the database as it was or with every row::
+
+    job = load.begin("load", splits=load.splits(db, parts=8))
+    with job.part(0) as part:                       # in any process that sees the directory
+        part.write_arrow(batch)                     # rows in the order of their keys
+    job.commit(db, [part.message])                  # in the process that has the database
+
+The directory contains:
+
+* ``load.json``: the identity of the load, its split points and options;
+* ``parts/``: the tables of every attempt to write a part. A part may be written several times; the commit takes
+  one attempt of each;
+* ``commit.json``: the chosen tables. It appears in one step; from then on the load cannot be aborted;
+* ``done.json``: the ingestion has returned.
+
+`resume` continues a load whose driver has died. Without ``commit.json`` nothing was decided, and `abort` removes
+the load.
+"""
+
+from __future__ import annotations
+
+import bisect
+import json
+import os
+import pathlib
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from esker import errors
+from esker._esker import DB, ColumnFamily, SstFileWriter
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+Path = str | os.PathLike[str]
+Message = dict[str, Any]
+Target = DB | ColumnFamily | Path
+
+TARGET_FILE_SIZE = 64 << 20
+"""The size in bytes at which a table ends, as ``target_file_size_base`` of the engine."""
+
+_ROWS = 8192
+"""The most rows between two looks at the size of a table."""
+
+
+def splits(db: DB, parts: int, *, family: str = "default") -> list[bytes]:
+    """Returns at most ``parts - 1`` keys that divide the family into ranges of about equal size.
+
+    The keys are bounds of the family's own tables, in its largest level, so that the tables of a load begin and
+    end where those of the database do. An empty family has none: a sample of the new rows must do.
+    """
+    files = [file for file in db.live_files() if file["column_family"] == family]
+    if not files or parts < 2:
+        return []
+    sizes: dict[int, int] = {}
+    for file in files:
+        sizes[file["level"]] = sizes.get(file["level"], 0) + file["size"]
+    largest = max(sizes, key=lambda level: sizes[level])
+    files = sorted((file for file in files if file["level"] == largest), key=lambda file: file["smallest_key"])
+    found: list[bytes] = []
+    before = 0
+    for file in files:
+        # The table begins a part if as many bytes are before it as one more part should have.
+        if before * parts >= (len(found) + 1) * sizes[largest] and len(found) < parts - 1:
+            key = file["smallest_key"]
+            if not found or found[-1] < key:
+                found.append(key)
+        before += file["size"]
+    return found
+
+
+def part_of(key: Buffer, splits: Sequence[bytes]) -> int:
+    """Returns the number of the part that a key belongs to: the key of a split begins a part."""
+    return bisect.bisect_right(splits, bytes(key))
+
+
+def begin(
+    directory: Path,
+    *,
+    splits: Sequence[bytes] = (),
+    target_file_size: int = TARGET_FILE_SIZE,
+    options: Mapping[str, Any] | None = None,
+) -> Load:
+    """Creates the load in a directory that has none. ``options`` are those of the tables: see `SstFileWriter`.
+    They must be the target's (a comparator, a merge operator, a table format).
+
+    Raises `FileExistsError` if the directory has a load.
+    """
+    if any(a >= b for a, b in zip(splits, splits[1:], strict=False)):
+        raise ValueError("the split points do not ascend")
+    place = pathlib.Path(directory)
+    about = {
+        "id": uuid.uuid4().hex,
+        "splits": [split.hex() for split in splits],
+        "target_file_size": target_file_size,
+        "options": dict(options or {}),
+    }
+    load = Load(place, about)
+    if not load.create():
+        raise FileExistsError(place / "load.json")
+    return load
+
+
+def open(directory: Path) -> Load:
+    """Opens the load of a directory. Raises `FileNotFoundError` if it has none."""
+    place = pathlib.Path(directory)
+    return Load(place, _read(place / "load.json"))
+
+
+class Load:
+    """A load in a directory. It can be pickled, to be used where its parts are written."""
+
+    def __init__(self, directory: pathlib.Path, about: dict[str, Any]) -> None:
+        self.directory = directory
+        self._about = about
+        self.id: str = about["id"]
+        self.splits: list[bytes] = [bytes.fromhex(split) for split in about["splits"]]
+        self.target_file_size: int = about["target_file_size"]
+        self.options: dict[str, Any] = about["options"]
+
+    def create(self) -> bool:
+        """Creates the directory with the load's identity. False if it has one."""
+        (self.directory / "parts").mkdir(parents=True, exist_ok=True)
+        try:
+            _write_once(self.directory / "load.json", self._about)
+        except FileExistsError:
+            return False
+        return True
+
+    def part(self, number: int, *, attempt: str | None = None, sort: bool = False) -> PartWriter:
+        """Begins an attempt to write a part. Each attempt has a name of its own, so that several may run at once.
+
+        With ``sort`` the rows may come in any order; all rows of the part are then held in memory, and pyarrow
+        is needed. Of rows with equal keys the last one counts.
+        """
+        return PartWriter(self, number, attempt or uuid.uuid4().hex, sort=sort)
+
+    def commit(
+        self,
+        db: Target,
+        messages: Iterable[Message],
+        *,
+        marker: bytes | None = None,
+        replace: tuple[bytes | None, bytes | None] | None = None,
+        verify_checksums: bool = False,
+    ) -> int:
+        """Chooses one attempt of each part from ``messages``, and ingests its tables in one step. Returns the
+        number of rows.
+
+        ``marker`` is a key of the target, outside of the loaded rows, that gets the identity of the load as its
+        value in the same step. With it, a load whose driver has died is never ingested twice; without it,
+        `resume` may ingest the same tables again, over rows that were written in between.
+
+        ``replace`` is a range, from its first key to its exclusive end: the tables replace every row in it.
+
+        Raises `InvalidArgument` if keys of different parts overlap. Nothing was changed then.
+        """
+        if (self.directory / "commit.json").exists():
+            raise errors.InvalidArgument("the load was committed: resume it")
+        files = _chosen(self, messages)
+        if marker is not None and files:
+            files.append(self._mark(marker))
+            files.sort(key=lambda file: file["smallest"])
+            _check_apart(files)
+        _write_once(
+            self.directory / "commit.json",
+            {
+                "id": self.id,
+                "files": files,
+                "marker": marker.hex() if marker is not None else None,
+                "replace": [bound.hex() if bound is not None else None for bound in replace] if replace else None,
+                "verify_checksums": verify_checksums,
+            },
+        )
+        return self.resume(db)
+
+    def resume(self, db: Target) -> int:
+        """Ingests the tables of a load that was committed, unless they are in the database, and removes what is
+        left of them. Returns the number of rows. It may be called any number of times.
+
+        Raises `FileNotFoundError` if the load was not committed.
+        """
+        plan = _read(self.directory / "commit.json")
+        rows: int = sum(file["rows"] for file in plan["files"])
+        if plan["marker"] is not None and plan["files"]:
+            rows -= 1
+        if (self.directory / "done.json").exists():
+            return rows
+        if isinstance(db, ColumnFamily):
+            self._ingest(db, plan)
+        else:
+            known = (pathlib.Path(db) / "CURRENT").exists()
+            with DB(db, create_if_missing=True, load_options=known) as opened:
+                self._ingest(opened, plan)
+        _write_once(self.directory / "done.json", {"rows": rows})
+        shutil.rmtree(self.directory / "parts", ignore_errors=True)
+        return rows
+
+    def abort(self) -> None:
+        """Removes the load with all its tables. A load that was committed raises `InvalidArgument`: resume it."""
+        if (self.directory / "commit.json").exists() and not (self.directory / "done.json").exists():
+            raise errors.InvalidArgument("the load was committed: resume it")
+        shutil.rmtree(self.directory / "parts", ignore_errors=True)
+        for name in ("load.json", "commit.json", "done.json"):
+            (self.directory / name).unlink(missing_ok=True)
+        for left in self.directory.glob("*.json.*"):
+            left.unlink(missing_ok=True)
+        try:
+            self.directory.rmdir()
+        except OSError:
+            # The directory has files of others.
+            pass
+
+    def _ingest(self, db: ColumnFamily, plan: dict[str, Any]) -> None:
+        files = plan["files"]
+        marker = bytes.fromhex(plan["marker"]) if plan["marker"] is not None else None
+        if not files or (marker is not None and db.get(marker) == self.id.encode()):
+            return
+        replace = plan["replace"]
+        bounds = [bytes.fromhex(bound) if bound is not None else None for bound in replace] if replace else None
+        db.ingest(
+            [self.directory / "parts" / file["name"] for file in files],
+            atomic_replace_range=(bounds[0], bounds[1]) if bounds else None,
+            # A link costs no copy. The names stay until the load is done: a resumed load needs them.
+            link_files=True,
+            snapshot_consistency=bounds is None,
+            verify_checksums_before_ingest=plan["verify_checksums"],
+        )
+
+    def _mark(self, marker: bytes) -> dict[str, Any]:
+        with self.part(-1) as part:
+            part.put(marker, self.id.encode())
+        return dict(part.message["files"][0])
+
+
+class PartWriter:
+    """An attempt to write a part. Rows come in the order of their keys, unless the writer sorts.
+
+    The end of a ``with`` block finishes the part, whose `message` then goes to the commit; an exception removes
+    its tables.
+    """
+
+    def __init__(self, load: Load, number: int, attempt: str, *, sort: bool = False) -> None:
+        self._load = load
+        self._number = number
+        self._attempt = attempt
+        self._files: list[dict[str, Any]] = []
+        self._open: SstFileWriter | None = None
+        self._rows_in_file = 0
+        self._held: list[Any] = []
+        self._last: Any = None
+        self._sort = sort
+        self._message: Message | None = None
+
+    @property
+    def message(self) -> Message:
+        """The description of the finished part, which can be pickled and written as JSON."""
+        if self._message is None:
+            raise errors.InvalidArgument("the part is not finished")
+        return self._message
+
+    def put(self, key: Buffer, value: Buffer) -> None:
+        """Adds a row."""
+        if self._sort:
+            raise errors.InvalidArgument("a writer that sorts takes Arrow data")
+        self._roll_if_full()
+        self._writer().put(key, value)
+        self._added(1)
+
+    def write_arrow(self, data: Any, *, key: str = "key", value: str = "value") -> None:
+        """Adds the rows of a record batch or table of pyarrow, from its columns of bytes or text. Of adjacent rows
+        with equal keys the last one counts. A null value deletes its key."""
+        import pyarrow as pa
+
+        columns = [_bytes(data.column(name)) for name in (key, value)]
+        table = pa.table(columns, names=["key", "value"])
+        if self._sort:
+            self._held.append(table)
+        else:
+            self._write(table)
+
+    def finish(self) -> Message:
+        """Completes the tables. Returns the message for the commit."""
+        import contextlib
+
+        if self._held:
+            import pyarrow as pa
+
+            held = pa.concat_tables(self._held)
+            self._held = []
+            # The sort is stable by the position, so that the last of equal keys stays last.
+            held = held.append_column("at", pa.array(range(len(held)), pa.int64()))
+            held = held.sort_by([("key", "ascending"), ("at", "ascending")])
+            self._write(held.drop_columns(["at"]))
+        if self._last is not None:
+            last, self._last = self._last, None
+            # A single row begins no table of its own.
+            self._added(self._writer().write_arrow(last))
+        self._roll()
+        with contextlib.suppress(FileNotFoundError):
+            _sync_directory(self._load.directory / "parts")
+        self._message = {
+            "load": self._load.id,
+            "part": self._number,
+            "attempt": self._attempt,
+            "files": self._files,
+        }
+        return self._message
+
+    def discard(self) -> None:
+        """Removes the tables of this attempt."""
+        self._held = []
+        self._last = None
+        open_file, self._open = self._open, None
+        del open_file
+        for left in (self._load.directory / "parts").glob(f"{self._stem()}-*"):
+            left.unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.finish()
+        else:
+            self.discard()
+
+    def _stem(self) -> str:
+        return f"part-{self._number:05d}-{self._attempt}"
+
+    def _writer(self) -> SstFileWriter:
+        if self._open is None:
+            name = f"{self._stem()}-{len(self._files):05d}.sst"
+            self._open = SstFileWriter(self._load.directory / "parts" / name, **self._load.options)
+        return self._open
+
+    def _write(self, table: Any) -> None:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        # The last row waits for the next batch, which may begin with its key.
+        if self._last is not None:
+            table = pa.concat_tables([self._last, table])
+        if len(table) == 0:
+            return
+        self._last = table.slice(len(table) - 1)
+        keys = table.column("key").combine_chunks()
+        if keys.null_count:
+            raise errors.InvalidArgument("a key is null")
+        kept = pc.not_equal(keys.slice(0, len(table) - 1), keys.slice(1))
+        self._append(table.slice(0, len(table) - 1).filter(kept))
+
+    def _append(self, table: Any) -> None:
+        if len(table) == 0:
+            return
+        in_a_quarter = self._load.target_file_size // 4 * len(table) // max(table.nbytes, 1)
+        step = max(1, min(_ROWS, in_a_quarter))
+        for at in range(0, len(table), step):
+            self._roll_if_full()
+            self._added(self._writer().write_arrow(table.slice(at, step)))
+
+    def _added(self, rows: int) -> None:
+        self._rows_in_file += rows
+
+    def _roll_if_full(self) -> None:
+        if self._open is not None and self._open.file_size >= self._load.target_file_size:
+            self._roll()
+
+    def _roll(self) -> None:
+        if self._open is None or self._rows_in_file == 0:
+            return
+        info = self._open.finish()
+        self._open = None
+        # The writer of a table compares keys within the table.
+        if self._files and info["smallest_key"].hex() <= self._files[-1]["largest"]:
+            raise errors.InvalidArgument("Keys must be added in strict ascending order.")
+        self._files.append(
+            {
+                "name": pathlib.Path(info["file_path"]).name,
+                "size": info["file_size"],
+                "rows": info["num_entries"],
+                "smallest": info["smallest_key"].hex(),
+                "largest": info["largest_key"].hex(),
+            }
+        )
+        self._rows_in_file = 0
+
+
+def _chosen(load: Load, messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """Returns the tables of one attempt of each part, in the order of their keys."""
+    parts: dict[int, Message] = {}
+    for message in messages:
+        if message["load"] != load.id:
+            raise errors.InvalidArgument(f"a part of load {message['load']} in a commit of {load.id}")
+        parts.setdefault(message["part"], message)
+    files = [file for message in parts.values() for file in message["files"]]
+    files.sort(key=lambda file: file["smallest"])
+    _check_apart(files)
+    for file in files:
+        found = (load.directory / "parts" / file["name"]).stat().st_size
+        if found != file["size"]:
+            raise errors.Corruption(f"{file['name']} has {found} bytes and should have {file['size']}")
+    return files
+
+
+def _check_apart(files: Sequence[Mapping[str, Any]]) -> None:
+    # Hexadecimal text has the order of the bytes.
+    for left, right in zip(files, files[1:], strict=False):
+        if left["largest"] >= right["smallest"]:
+            raise errors.InvalidArgument(
+                f"tables {left['name']} and {right['name']} overlap: each key must be in one part, and each part sorted"
+            )
+
+
+def _bytes(column: Any) -> Any:
+    """Returns the column as bytes: Arrow orders text and bytes alike."""
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_fixed_size_binary(kind):
+        return column.cast(pa.large_binary() if pa.types.is_large_string(kind) else pa.binary())
+    if pa.types.is_string_view(kind) or pa.types.is_binary_view(kind):
+        return column.cast(pa.binary())
+    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        raise errors.InvalidArgument(f"a column of {kind}: keys and values are bytes or text")
+    return column
+
+
+def _read(path: pathlib.Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def _write_once(path: pathlib.Path, content: Mapping[str, Any]) -> None:
+    """Creates a file with this content, in one step. `FileExistsError` if it exists."""
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
+    try:
+        with temporary.open("x") as file:
+            json.dump(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+        # A link fails if the name exists, and a rename does not.
+        os.link(temporary, path)
+        _sync_directory(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _sync_directory(path: pathlib.Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def batches(rows: Iterable[tuple[bytes, bytes]], size: int = _ROWS) -> Iterator[Any]:
+    """Returns rows as record batches of pyarrow with the columns ``key`` and ``value``."""
+    import pyarrow as pa
+
+    held: list[tuple[bytes, bytes]] = []
+    for row in rows:
+        held.append(row)
+        if len(held) == size:
+            yield _batch(pa, held)
+            held = []
+    if held:
+        yield _batch(pa, held)
+
+
+def _batch(pa: Any, rows: Sequence[tuple[bytes, bytes]]) -> Any:
+    keys, values = zip(*rows, strict=True)
+    return pa.record_batch([pa.array(keys, pa.binary()), pa.array(values, pa.binary())], names=["key", "value"])

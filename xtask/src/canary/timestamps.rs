@@ -1,0 +1,83 @@
+//! Bugs of merges in families with timestamps, and of tables read alone.
+
+use super::Canary;
+use super::Catcher::Tests;
+
+const TIMESTAMPS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "timestamps::"];
+const TRIM: &[&str] = &["-p", "esker-dbtest", "--test", "it", "trim_history::"];
+const VERSIONS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "versions::"];
+const READER: &[&str] = &["-p", "esker-dbtest", "--test", "it", "sst_file_reader::"];
+const ROW_CACHE: &[&str] = &["-p", "esker-dbtest", "--test", "it", "row_cache::"];
+
+pub(super) const CANARIES: &[Canary] = &[
+    Canary {
+        name: "a blob below operands of a later timestamp is read under their key",
+        file: "crates/engine/src/read/db_iterator/merges.rs",
+        right: "            true => base_key,\n",
+        wrong: "            true => &self.saved_key,\n",
+        caught_by: Tests(TIMESTAMPS),
+    },
+    Canary {
+        name: "a file of unknown or newer timestamps is not trimmed",
+        file: "crates/compact/src/picker/trim.rs",
+        right: "compare_timestamp(newest, trim_ts) == Ordering::Greater",
+        wrong: "compare_timestamp(newest, trim_ts) == Ordering::Less",
+        caught_by: Tests(TRIM),
+    },
+    Canary {
+        name: "a trimmed range deletion still hides",
+        file: "crates/compact/src/tombstones.rs",
+        right: "                if self.is_trimmed(timestamp) {\n",
+        wrong: "                if self.is_trimmed(timestamp) && timestamp.is_empty() {\n",
+        caught_by: Tests(TRIM),
+    },
+    Canary {
+        name: "the key of a blob loses its timestamp at the last level",
+        file: "crates/compact/src/cursor/show.rs",
+        right: "if !may_refer_to_blobs(kind as u8) {",
+        wrong: "if kind != Kind::SingleDeletion {",
+        caught_by: Tests(TIMESTAMPS),
+    },
+    Canary {
+        name: "merge operands as of a timestamp show those of a snapshot's future",
+        file: "crates/engine/src/read/merge_operands.rs",
+        right: "if entry.seqno <= seqno {",
+        wrong: "if entry.seqno <= seqno.max(entry.seqno) {",
+        caught_by: Tests(TIMESTAMPS),
+    },
+    Canary {
+        name: "a merged version ignores what is older than the range",
+        file: "crates/engine/src/read/versions_iterator.rs",
+        right: "if !visible || unmerged.is_empty() && !begins {",
+        wrong: "if !visible || !begins && (unmerged.is_empty() || !is_in_range) {",
+        caught_by: Tests(VERSIONS),
+    },
+    Canary {
+        name: "range deletions count among the entries of a table read alone",
+        file: "crates/engine/src/ingest/sst_file_reader.rs",
+        right: ".saturating_sub(properties.num_range_deletions)",
+        wrong: ".saturating_sub(0)",
+        caught_by: Tests(READER),
+    },
+    Canary {
+        name: "a table read alone ignores the snapshot",
+        file: "crates/engine/src/ingest/sst_file_reader.rs",
+        right: "snapshot.map_or(MAX_SEQNO, |snapshot| snapshot.sequence_number())",
+        wrong: "snapshot.map_or(MAX_SEQNO, |_| MAX_SEQNO)",
+        caught_by: Tests(READER),
+    },
+    Canary {
+        name: "readers of a snapshot share the rows of others",
+        file: "crates/engine/src/files/row_cache.rs",
+        right: "            false => seqno + 1,\n",
+        wrong: "            false => 0,\n",
+        caught_by: Tests(ROW_CACHE),
+    },
+    Canary {
+        name: "a row of a table is found for another table",
+        file: "crates/engine/src/files/row_cache.rs",
+        right: "        put_varint64(&mut key, file.number);\n",
+        wrong: "",
+        caught_by: Tests(ROW_CACHE),
+    },
+];
