@@ -49,10 +49,17 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             found.push(Finding::new("package", path, 0, message));
         }
         for file in FILES {
-            let file = format!("{home}/{file}");
-            if !tree.texts.contains_key(&file) {
-                found.push(Finding::new("package", path, 0, format!("{file} does not exist")));
-            }
+            let own = format!("{home}/{file}");
+            let text = tree.text(&own);
+            let message = match text {
+                None => format!("{own} does not exist"),
+                // A package without the text of its licence gives its users no right to it.
+                Some(_) if file.starts_with("LICENSE") && text != tree.text(file) => {
+                    format!("{own} differs from {file} at the root: copy it")
+                }
+                Some(_) => continue,
+            };
+            found.push(Finding::new("package", path, 0, message));
         }
     }
     found
@@ -77,11 +84,14 @@ mod tests {
         let full = "[package]\ndescription = \"x\"\nkeywords = []\ncategories = []\nreadme = \"README.md\"\n";
         let tree = Tree::of(&[
             ("Cargo.toml", root),
+            ("LICENSE-APACHE", "Apache"),
+            ("LICENSE-MIT", "MIT"),
             ("crates/a/Cargo.toml", full),
             ("crates/a/README.md", ""),
-            ("crates/a/LICENSE-APACHE", ""),
-            ("crates/a/LICENSE-MIT", ""),
+            ("crates/a/LICENSE-APACHE", "Apache"),
+            ("crates/a/LICENSE-MIT", "MIT"),
             ("crates/b/Cargo.toml", "[package]\ndescription = \"x\"\n"),
+            ("crates/b/LICENSE-APACHE", "../../LICENSE-APACHE"),
             ("crates/c/Cargo.toml", "[package]\npublish = false\n"),
             ("crates/d/Cargo.toml", "[package]\npublish = false\n"),
         ]);
@@ -91,6 +101,7 @@ mod tests {
         assert!(has("crates/c is not published"), "{found:?}");
         assert!(has("lacks keywords") && has("lacks readme"), "{found:?}");
         assert!(has("crates/b/LICENSE-MIT does not exist"), "{found:?}");
+        assert!(has("crates/b/LICENSE-APACHE differs"), "{found:?}");
         assert!(!has("crates/a") && !has("crates/d"), "{found:?}");
     }
 }
