@@ -9,6 +9,7 @@
 //! * [`merge`], [`prefix`]: merge operators and prefix extractors
 //! * [`error`]: the one error type
 //! * [`mod@env`]: the only source of time and randomness
+//! * [`distribution`]: ranks of keys and sizes of values of RocksDB's mixgraph
 //! * [`date`]: dates and times of day, from the seconds of a clock
 //! * [`sync`]: locks and threads; [`per_thread`]: memory of which each thread has a part
 //! * [`filename`]: the names of a database's files
@@ -22,6 +23,7 @@ pub mod coding;
 pub mod comparator;
 pub mod cursor;
 pub mod date;
+pub mod distribution;
 pub mod entity;
 pub mod entry_type;
 pub mod env;

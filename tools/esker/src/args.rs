@@ -50,6 +50,11 @@ pub enum Command {
     /// Traces are those of RocksDB and of Esker: `Db::start_trace`, `start_io_trace`,
     /// `start_block_cache_trace`.
     Trace(TraceArgs),
+    /// Predicts write, space and read amplification of a workload under other options
+    ///
+    /// The tables' keys are read, and the workload is replayed in memory by the engine's own pickers, once
+    /// for each set of options. Nothing in the directory changes.
+    Advise(AdviseArgs),
     /// Draws the levels: files, their key ranges, sizes
     Lsm(LsmArgs),
     /// Prints the engine's properties of a column family, or the value of one
@@ -385,6 +390,44 @@ pub struct TraceArgs {
     /// Threads that run queries. With more than one their order is not that of the trace
     #[arg(long, value_name = "N", default_value_t = 1, requires = "replay")]
     pub threads: u32,
+}
+
+#[derive(clap::Args, Debug)]
+#[command(rename_all = "snake_case")]
+pub struct AdviseArgs {
+    /// The directory of the database
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// A trace of queries, or `mixgraph` for RocksDB's mixgraph over the keys of the tables
+    #[arg(long, value_name = "TRACE|mixgraph")]
+    pub workload: PathBuf,
+    /// Options to try, in RocksDB's form: `write_buffer_size=134217728;num_levels=4`. May be repeated
+    /// [default: changes that are worth a try on most databases]
+    #[arg(long, value_name = "OPTIONS")]
+    pub set: Vec<String>,
+    /// The column family [default: default]
+    #[arg(long, value_name = "NAME")]
+    pub column_family: Option<String>,
+    /// Replays one key of so many [default: as many as keep ten million rows]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub one_in: Option<u64>,
+    /// Bytes that a compaction reads and writes in a second, together
+    #[arg(long, value_name = "BYTES", default_value_t = 150_000_000)]
+    pub compaction_bytes_per_second: u64,
+    /// Operations of mixgraph
+    #[arg(long, value_name = "N", default_value_t = 10_000_000)]
+    pub operations: u64,
+    /// Operations of mixgraph in a second
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub operations_per_second: u64,
+    /// The seed of mixgraph's operations
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// One JSON object
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub working: WorkingArgs,
 }
 
 #[derive(clap::Args, Debug)]

@@ -7,6 +7,7 @@
 //! error or if corruption was found, 2 for a wrong command line, 130 if long work was stopped.
 #![forbid(unsafe_code)]
 
+mod advise;
 mod args;
 mod backup;
 mod checkpoint;
@@ -24,6 +25,7 @@ mod options;
 mod output;
 mod properties;
 mod repair;
+mod report;
 mod rocksdb_text;
 mod rows;
 mod salvage;
@@ -59,6 +61,9 @@ fn run(command: &Command, out: &mut Out) -> Result<(), Failure> {
         Command::Manifest(args) => dump::manifest::dump(args, out),
         Command::Wal(args) => dump::wal::dump(args, out),
         Command::Trace(args) => trace::trace(args, out),
+        Command::Advise(args) => watched("advise", &args.working, |progress| {
+            advise::advise(args, out, progress)
+        }),
         Command::Lsm(args) => lsm::lsm(args, out),
         Command::Top(args) => top::top(args, out),
         Command::Serve(args) => serving::serve(args, out),

@@ -9,6 +9,7 @@ const DONE: &[&str] = &[
     "bench-compare/",
     "bindings/python/",
     "crates/base/",
+    "crates/advise/",
     "crates/backup/",
     "crates/blob/",
     "crates/cache/",

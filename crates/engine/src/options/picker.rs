@@ -16,7 +16,10 @@ impl ColumnFamilyOptions {
     /// The options that pickers need. The numbers of L0 files that compact, slow and stop are put in that
     /// order, as in RocksDB: writes that stop before the compaction they wait for can start would never
     /// continue.
-    pub(crate) fn leveled(&self) -> LeveledOptions {
+    ///
+    /// For programs that run the pickers of `esker-compact` themselves, as `esker advise` does.
+    #[doc(hidden)]
+    pub fn leveled(&self) -> LeveledOptions {
         // Universal compaction leaves one sorted run, so that it must not start before there are two.
         let compacts_at = match self.compaction_style {
             CompactionStyle::Universal => self.level0_file_num_compaction_trigger.max(2),

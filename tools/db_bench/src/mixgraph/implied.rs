@@ -3,10 +3,12 @@
 
 use std::fmt;
 
-use super::keys::Power;
+use base::distribution::Power;
+
 use super::mean::mean;
 use super::{Kind, Mixgraph};
 use crate::seeds::mix;
+
 /// The number of ranks, and keys, that are evaluated one by one.
 const SINGLE: u64 = 1 << 21;
 /// The number of groups of similarly hot keys over all ranges.

@@ -1,5 +1,6 @@
 //! The choice of the key of a mixgraph operation.
 
+use base::distribution::Power;
 use base::env::Rng;
 
 use crate::flags::Flags;
@@ -11,31 +12,6 @@ use crate::seeds::mix;
 const RANGES_SEED: u64 = 0x6d69_7867_7261_7068;
 /// A smaller share of the operations counts as none.
 const LEAST_RANGE: f64 = 1e-16;
-
-/// Ranks distributed as `a x^b`: `--key_dist_a`, `--key_dist_b`.
-#[derive(Clone, Copy, Debug)]
-pub struct Power {
-    a: f64,
-    b: f64,
-}
-
-impl Power {
-    /// The rank at `u` of the distribution; at least 1, except for `u` of 0.
-    #[inline]
-    fn rank(self, u: f64) -> u64 {
-        (u / self.a).powf(1.0 / self.b).ceil() as u64
-    }
-
-    /// The probability of the ranks up to `rank`.
-    pub fn up_to(self, rank: f64) -> f64 {
-        let share = self.a * rank.powf(self.b);
-        if self.b > 0.0 {
-            share.min(1.0)
-        } else {
-            (1.0 - share).max(0.0)
-        }
-    }
-}
 
 /// Ranges of keys of unequal heat: `--keyrange_dist_*`.
 #[derive(Debug)]

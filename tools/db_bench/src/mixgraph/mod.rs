@@ -21,6 +21,7 @@ mod shared;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ::flags::Parsed;
+use base::distribution::Pareto;
 use base::env::Rng;
 
 pub use implied::Implied;
@@ -65,27 +66,6 @@ pub struct Operation {
     pub value_size: usize,
     /// The number of steps after the seek of a Seek.
     pub scan_length: u64,
-}
-
-/// A generalized Pareto distribution.
-#[derive(Clone, Copy, Debug)]
-struct Pareto {
-    theta: f64,
-    k: f64,
-    sigma: f64,
-}
-
-impl Pareto {
-    /// The number that is exceeded with probability `u`, rounded up.
-    #[inline]
-    fn exceeded(self, u: f64) -> i64 {
-        let number = if self.k == 0.0 {
-            self.theta - self.sigma * u.ln()
-        } else {
-            self.theta + self.sigma * (u.powf(-self.k) - 1.0) / self.k
-        };
-        number.ceil() as i64
-    }
 }
 
 /// The sequence of operations of a run.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use esker::{BlockCacheTraceRecord, TracedBlock};
 
 use super::lru::Lru;
-use super::report::{Cell, POWERS, Powers, Report, Timeline};
 use super::reuse::Reuse;
+use crate::report::{Cell, POWERS, Powers, Report, Timeline};
 use crate::text::Form;
 
 /// The capacities that are simulated unless others are asked for: these powers of two.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use base::filename::{self, FileKind};
 use esker::IoTraceRecord;
 
-use super::report::{Cell, POWERS, Powers, Report, Timeline};
+use crate::report::{Cell, POWERS, Powers, Report, Timeline};
 
 /// The operations of one name on one kind of file.
 #[derive(Default)]

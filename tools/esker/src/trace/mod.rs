@@ -5,7 +5,6 @@ mod io;
 mod lru;
 mod queries;
 mod replay;
-mod report;
 mod reuse;
 
 use base::Result;
@@ -14,8 +13,8 @@ use esker::{BlockCacheTraceReader, FileTraceReader, IoTraceReader, QueryTraceRea
 use crate::args::TraceArgs;
 use crate::directory;
 use crate::output::{Failure, Out};
+use crate::report::{Cell, Report};
 use crate::text::Form;
-use report::{Cell, Report};
 
 /// Prints the report of a trace, or runs its queries again.
 ///

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use esker::{Operation, TraceRecord, TracedQuery, WriteBatch};
 
-use super::report::{Cell, POWERS, Powers, Report, Timeline};
+use crate::report::{Cell, POWERS, Powers, Report, Timeline};
 use crate::text::Form;
 
 /// Ranges that the keys are divided into.

@@ -6,11 +6,11 @@ use base::env::{Clock, SystemClock};
 use base::{Error, ErrorKind, Result};
 use esker::{FileTraceReader, ReplayOptions, Replayed, Replayer};
 
-use super::report::{Cell, Report};
 use crate::args::{Database, TraceArgs};
 use crate::directory;
 use crate::open;
 use crate::output::{Failure, Out};
+use crate::report::{Cell, Report};
 
 /// Results of queries, by kind.
 #[derive(Default)]

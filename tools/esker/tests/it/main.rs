@@ -1,5 +1,6 @@
 //! Tests of the inspector's binary over databases that RocksDB wrote, intact and corrupt.
 
+mod advise;
 mod backup;
 mod checkpoint;
 mod common;

@@ -27,6 +27,8 @@ pub enum Cell {
     Nanos(u64),
     /// A number with decimals.
     Decimal(f64),
+    /// A ratio, with two decimals.
+    Ratio(f64),
     /// A share of a whole, from 0 to 1.
     Share(f64),
 }
@@ -52,6 +54,7 @@ impl Cell {
             Cell::Nanos(nanos) if *nanos >= 1_000 => format!("{:.1} us", *nanos as f64 / 1e3),
             Cell::Nanos(nanos) => format!("{nanos} ns"),
             Cell::Decimal(number) => format!("{number:.1}"),
+            Cell::Ratio(ratio) => format!("{ratio:.2}"),
             Cell::Share(share) => format!("{:.1}%", share * 100.0),
         }
     }
@@ -60,7 +63,7 @@ impl Cell {
         match self {
             Cell::Text(text) => json!(text),
             Cell::Number(number) | Cell::Bytes(number) | Cell::Nanos(number) => json!(number),
-            Cell::Decimal(number) | Cell::Share(number) => json!(number),
+            Cell::Decimal(number) | Cell::Ratio(number) | Cell::Share(number) => json!(number),
         }
     }
 }
@@ -195,7 +198,7 @@ impl Cell {
         match self {
             Cell::Text(_) => 0.0,
             Cell::Number(number) | Cell::Bytes(number) | Cell::Nanos(number) => *number as f64,
-            Cell::Decimal(number) | Cell::Share(number) => *number,
+            Cell::Decimal(number) | Cell::Ratio(number) | Cell::Share(number) => *number,
         }
     }
 }

@@ -1,0 +1,5 @@
+//! Tests of predictions against real databases.
+#![forbid(unsafe_code)]
+
+mod real;
+mod replays;
