@@ -831,7 +831,7 @@ const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "what is read ahead does not end at the bounds of a scan",
-        file: "crates/sst/src/readahead.rs",
+        file: "crates/sst/src/reader/readahead.rs",
         right: "lower..upper.map_or(index.len(), |last| (last + 1).min(index.len()))",
         wrong: "lower..upper.map_or(index.len(), |_| index.len())",
         caught_by: Tests(&["-p", "esker-sst", "--test", "it", "readahead::"]),
@@ -873,7 +873,7 @@ const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "blocks read side by side are not looked at again where they could not be read",
-        file: "crates/sst/src/blocks.rs",
+        file: "crates/sst/src/reader/multi_read.rs",
         right: "            return self.get_located(key, located, options, visit);\n        };\n        let index",
         wrong: "            return Ok(None);\n        };\n        let index",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "disk_reads::"]),
@@ -887,7 +887,7 @@ const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a multi-scan takes a block of another run for the one it comes to",
-        file: "crates/sst/src/blocks.rs",
+        file: "crates/sst/src/reader/multi_read.rs",
         right: "let at = self.blocks.binary_search_by_key(&number, |block| block.0).ok()?;",
         wrong: "let at = self.blocks.len().checked_sub(1).filter(|_| number > 0)?;",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "multi_scan::"]),

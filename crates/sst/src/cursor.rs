@@ -11,10 +11,9 @@ use vfs::RandomAccessFile;
 
 use crate::block::{BlockCursor, BlockPin, PinnedBytes, Target};
 use crate::block_properties::{BlockPropertyFilter, SkippedBlocks};
-use crate::blocks::Prepared;
 use crate::index::Index;
-use crate::readahead::{Readahead, ScanBounds};
-use crate::reader::{Ahead, BlockReadOptions, Located, Table, index_of};
+use crate::read_options::{BlockReadOptions, ScanBounds};
+use crate::reader::{Ahead, Located, Prepared, Readahead, Table, index_of};
 
 /// The position of an iterator in a table. Holds the table and at most one block.
 ///
@@ -32,10 +31,25 @@ pub struct TableCursor {
     number: usize,
     /// Created when a block is read from the file, or when options for that are set: a scan of the cache does
     /// not need it, and cursors are moved.
-    readahead: Option<Box<Readahead>>,
+    reads: Option<Box<FileReads>>,
     /// Blocks that are skipped as if they did not exist.
     skipped: Option<Arc<SkippedBlocks>>,
     error: Option<Error>,
+}
+
+/// The reads from the file beyond the block that a cursor needs now.
+#[derive(Default)]
+struct FileReads {
+    readahead: Readahead,
+    /// The blocks that the caller announced it will read.
+    prepared: Option<Prepared>,
+}
+
+impl Table {
+    /// A cursor over all entries of the table, not positioned yet.
+    pub fn cursor(self: &Arc<Self>, options: BlockReadOptions) -> TableCursor {
+        TableCursor::new(self.clone(), options)
+    }
 }
 
 impl TableCursor {
@@ -47,7 +61,7 @@ impl TableCursor {
             part: None,
             partition: 0,
             number: 0,
-            readahead: None,
+            reads: None,
             skipped: None,
             error: None,
         }
@@ -56,21 +70,21 @@ impl TableCursor {
     /// Sets the bounds of a scan, so that nothing outside is read ahead. The cursor still walks over all
     /// entries.
     pub fn set_bounds(&mut self, bounds: Option<Arc<ScanBounds>>) {
-        if bounds.is_some() || self.readahead.is_some() {
-            self.readahead().set_bounds(bounds);
+        if bounds.is_some() || self.reads.is_some() {
+            self.reads().readahead.set_bounds(bounds);
         }
     }
 
     /// Reads data blocks through `file` from now on, another descriptor of the table's file, whose hints are
     /// only this cursor's. It reads a window at a time, even for one block, and even if the table is mapped.
     pub fn read_through(&mut self, file: Arc<dyn RandomAccessFile>) {
-        self.readahead().read_through(file);
+        self.reads().readahead.read_through(file);
     }
 
     /// Sets the blocks that it will walk through, as [`Table::start_ranges`] of its table started to read
     /// them.
     pub fn prepare(&mut self, prepared: Prepared) {
-        self.readahead().prepare(Some(Box::new(prepared)));
+        self.reads().prepared = Some(prepared);
     }
 
     /// Skips the blocks that `filter` does not want. Must come before the first move. Fails with `Corruption`
@@ -88,8 +102,8 @@ impl TableCursor {
 
     /// Takes over the [prepared](TableCursor::prepare) blocks of `before`, a cursor over the same table.
     pub fn follow_in_table(&mut self, mut before: TableCursor) {
-        if let Some(before) = &mut before.readahead {
-            self.readahead().prepare(before.take_all_prepared());
+        if let Some(before) = &mut before.reads {
+            self.reads().prepared = before.prepared.take();
         }
     }
 
@@ -98,13 +112,13 @@ impl TableCursor {
     /// size.
     pub fn follow(&mut self, before: TableCursor) {
         let adaptive = self.options.adaptive_readahead;
-        if let Some(before) = before.readahead {
-            self.readahead().follow(*before, adaptive);
+        if let Some(before) = before.reads {
+            self.reads().readahead.follow(before.readahead, adaptive);
         }
     }
 
-    fn readahead(&mut self) -> &mut Readahead {
-        self.readahead.get_or_insert_default()
+    fn reads(&mut self) -> &mut FileReads {
+        self.reads.get_or_insert_default()
     }
 
     /// The table.
@@ -323,8 +337,14 @@ impl TableCursor {
         };
         let at_hand = self.number == number && self.block.block().is_some();
         if number < index.len() && !at_hand && !self.skips(index, number) && !table.has_block(index, number) {
-            let readahead = self.readahead.get_or_insert_default();
-            readahead.start_block(table, index, number);
+            let FileReads { readahead, prepared } = &mut **self.reads.get_or_insert_default();
+            let offset = index.handle(number).offset;
+            if !prepared
+                .as_ref()
+                .is_some_and(|prepared| prepared.has(number, offset))
+            {
+                readahead.start_block(table, index, number);
+            }
         }
     }
 
@@ -552,8 +572,9 @@ impl TableCursor {
         let pin = match self.table.cached_block(index, number, &self.options) {
             Some(pin) => Ok(pin),
             None => {
-                let readahead = self.readahead.get_or_insert_default();
-                match readahead.take_prepared(&self.table, index, number, &self.options) {
+                let FileReads { readahead, prepared } = &mut **self.reads.get_or_insert_default();
+                let prepared = prepared.as_mut();
+                match prepared.and_then(|prepared| prepared.take(&self.table, index, number, &self.options)) {
                     Some(pin) => Ok(pin),
                     None => {
                         let ahead = Ahead::Cursor(readahead);

@@ -17,7 +17,6 @@
 pub mod block;
 pub mod block_properties;
 pub mod block_trace;
-pub mod blocks;
 pub mod cursor;
 pub mod dump;
 mod fetch;
@@ -27,7 +26,7 @@ pub mod index;
 pub mod lookup_key;
 mod part;
 pub mod properties;
-pub mod readahead;
+pub mod read_options;
 pub mod reader;
 mod unique_id;
 pub mod verify;
@@ -39,14 +38,15 @@ mod vectors;
 pub use block::{Block, PinnedBytes};
 pub use block_properties::{BlockPropertyCollector, BlockPropertyCollectorFactory, BlockPropertyFilter};
 pub use block_trace::{BlockTrace, TableReaderCaller};
-pub use blocks::{BlocksInFlight, HeldBlocks, HeldLookups, LookupsInFlight, Prepared};
 pub use cursor::TableCursor;
 pub use filter::FilterPolicy;
 pub use lookup_key::LookupKey;
 pub use properties::TableProperties;
-pub use readahead::{AutoReadahead, ScanBounds};
+pub use read_options::{
+    AutoReadahead, BlockCache, BlockReadOptions, MetadataCaching, ScanBounds, TableReadOptions,
+};
 pub use reader::{
-    Approached, BlockCache, BlockReadOptions, Located, MetadataCaching, Table, TableMemory, TableReadOptions,
-    Value,
+    Approached, BlocksInFlight, HeldBlocks, HeldLookups, IO_COALESCE_THRESHOLD, Located, LookupsInFlight,
+    Prepared, Table, TableMemory, Value,
 };
 pub use writer::{CompressionTally, TableSummary, TableWriter, TableWriterOptions};

@@ -6,8 +6,7 @@ use base::{Error, Result};
 use crate::fetch::Span;
 use crate::format::{BlockHandle, FOOTER_LEN, IndexType, meta};
 use crate::index::Index;
-use crate::readahead::bytes_of;
-use crate::reader::Table;
+use crate::reader::{Table, bytes_of};
 
 /// The result of the check of one block.
 #[derive(Debug)]

@@ -84,7 +84,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a block that was read for a Get is traced as one that was in the cache",
-        file: "crates/sst/src/reader/get.rs",
+        file: "crates/sst/src/reader/load_block.rs",
         right: "        if block_trace::is_on() {\n            self.trace_data(index, i, &block, false, options);\n        }\n        let charge",
         wrong: "        if block_trace::is_on() {\n            self.trace_data(index, i, &block, true, options);\n        }\n        let charge",
         caught_by: Tests(&["-p", "esker", "--test", "it", "block_cache_trace"]),

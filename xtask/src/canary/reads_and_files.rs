@@ -125,14 +125,14 @@ pub const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a block that was not verified passes for one that was",
-        file: "crates/sst/src/reader/get.rs",
+        file: "crates/sst/src/reader/load_block.rs",
         right: "            Ok(if verify { block } else { block.unverified() })",
         wrong: "            Ok(block)",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "block_damage::"]),
     },
     Canary {
         name: "a cursor that verifies takes a block from the cache that nobody verified",
-        file: "crates/sst/src/reader/get.rs",
+        file: "crates/sst/src/reader/cached_blocks.rs",
         right: "        if !block.serves(options.verify_checksums) {\n            return None;\n        }\n",
         wrong: "",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "block_damage::"]),

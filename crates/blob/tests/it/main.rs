@@ -12,7 +12,7 @@ use codec::{CompressionOptions, CompressionType};
 use esker_blob::format::{FOOTER_LEN, HEADER_LEN, RECORD_HEADER_LEN};
 use esker_blob::{BlobFile, BlobIndex, BlobLocation, BlobWriter, BlobWriterOptions};
 use serde_json::Value;
-use sst::reader::{BlockReadOptions, Table, TableReadOptions};
+use sst::{BlockReadOptions, Table, TableReadOptions};
 use tempfile::TempDir;
 use vfs::{CreateOptions, FileSystem, OpenOptions, PosixFs};
 

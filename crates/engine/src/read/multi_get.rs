@@ -14,7 +14,7 @@ use std::sync::Arc;
 use base::{Result, SeqNo, sync};
 use blob::BlobIndex;
 use manifest::FileMetadata;
-use sst::blocks::IO_COALESCE_THRESHOLD;
+use sst::IO_COALESCE_THRESHOLD;
 use sst::{
     Approached, BlockReadOptions, BlocksInFlight, HeldBlocks, HeldLookups, Located, LookupKey,
     LookupsInFlight, Table, TableReaderCaller,

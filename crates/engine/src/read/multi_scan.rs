@@ -27,7 +27,7 @@ impl Default for MultiScanArgs {
     fn default() -> MultiScanArgs {
         MultiScanArgs {
             ranges: Vec::new(),
-            io_coalesce_threshold: sst::blocks::IO_COALESCE_THRESHOLD,
+            io_coalesce_threshold: sst::IO_COALESCE_THRESHOLD,
             max_prefetch_size: 0,
             use_async_io: false,
         }

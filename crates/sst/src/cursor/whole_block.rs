@@ -139,7 +139,7 @@ impl TableCursor {
             return Err(Error::invalid_argument("the cursor is in no block"));
         };
         let handle = index.handle(self.number);
-        let readahead = self.readahead.get_or_insert_default();
+        let readahead = &mut self.reads.get_or_insert_default().readahead;
         // The block may have come from the cache.
         if table.fetcher.file().mapped().is_none() && !readahead.span().holds(handle) {
             readahead.before_read(table, index, self.number, &self.options)?;

@@ -23,6 +23,7 @@ mod metadata;
 pub mod partitioned;
 mod policy;
 pub mod ribbon;
+pub(crate) mod table_filter;
 
 pub use builder::{FilterBuilder, FilterPartition};
 pub use metadata::{LEGACY_SEED, METADATA_LEN};

@@ -8,7 +8,8 @@ use base::perf;
 use base::statistics::{Histogram, Statistics, Ticker};
 use cache::EntryRole;
 
-use super::Table;
+use super::table::Table;
+use crate::filter::table_filter::FilterHandle;
 
 /// The tickers of a kind of block.
 struct Of {
@@ -155,6 +156,6 @@ impl Table {
     }
 
     fn has_whole_key_filter(&self) -> bool {
-        self.filter_has_whole_keys && !matches!(self.filter_handle, super::filter::FilterHandle::None)
+        self.filter_has_whole_keys && !matches!(self.filter_handle, FilterHandle::None)
     }
 }

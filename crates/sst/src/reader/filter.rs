@@ -4,36 +4,15 @@ use base::internal_key;
 use base::{Error, Result};
 use codec::hash::{hash32, xxph3_64};
 
-use super::{BlockReadOptions, Table};
+use super::cached_parts::PartKind;
+use super::table::Table;
 use crate::block_trace::TableReaderCaller;
+use crate::filter::table_filter::{FilterHandle, TableFilter};
 use crate::filter::{FilterReader, LEGACY_SEED, PartitionedFilter};
 use crate::format::BlockHandle;
 use crate::index::{self, IndexCoding};
 use crate::lookup_key::LookupKey;
-
-/// The filter of a table, loaded.
-#[derive(Debug)]
-pub(super) enum TableFilter {
-    Full(FilterReader),
-    Partitioned(PartitionedFilter),
-}
-
-impl TableFilter {
-    pub(super) fn memory_usage(&self) -> usize {
-        match self {
-            TableFilter::Full(filter) => filter.memory_usage(),
-            TableFilter::Partitioned(filter) => filter.memory_usage(),
-        }
-    }
-}
-
-/// The location of a table's filter.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum FilterHandle {
-    None,
-    Full(BlockHandle),
-    Partitioned(BlockHandle),
-}
+use crate::read_options::BlockReadOptions;
 
 impl Table {
     /// The filter's kind (that of the first partition), the number of its partitions (0 for a filter in one
@@ -196,6 +175,69 @@ impl Table {
     pub fn prefetch_filter(&self, key: &LookupKey) {
         if let Some(Some(TableFilter::Full(filter))) = self.filter.value.get() {
             filter.prefetch(key.filter_hash());
+        }
+    }
+
+    /// [`Table::may_contain`] for tables that keep index and filter in the cache.
+    #[inline(never)]
+    pub(super) fn parts_may_contain(&self, key: &LookupKey, options: &BlockReadOptions) -> Result<bool> {
+        if self.filter_has_whole_keys {
+            let legacy = || key.legacy_filter_hash();
+            let may_match = self.ask_cached_filter(key.internal_key(), key.filter_hash(), legacy, options)?;
+            return Ok(self.note_asked(true, may_match));
+        }
+        let extractor = self.filter_prefixes.as_ref();
+        match extractor.and_then(|extractor| extractor.prefix_of(key.user_key_without_timestamp())) {
+            Some(prefix) => self.cached_filter_may_match(key.internal_key(), prefix, options),
+            None => Ok(true),
+        }
+    }
+
+    fn cached_filter_may_match(
+        &self,
+        internal_key: &[u8],
+        bytes: &[u8],
+        options: &BlockReadOptions,
+    ) -> Result<bool> {
+        let legacy = || hash32(bytes, LEGACY_SEED);
+        let may_match = self.ask_cached_filter(internal_key, xxph3_64(bytes), legacy, options)?;
+        Ok(self.note_asked(false, may_match))
+    }
+
+    /// Counts the answer of a filter, if there is one, and returns it.
+    fn note_asked(&self, whole_key: bool, may_match: bool) -> bool {
+        match self.filter_handle {
+            FilterHandle::None => may_match,
+            _ => self.note_filtered(whole_key, may_match),
+        }
+    }
+
+    fn ask_cached_filter(
+        &self,
+        internal_key: &[u8],
+        hash: u64,
+        legacy: impl FnOnce() -> u32,
+        options: &BlockReadOptions,
+    ) -> Result<bool> {
+        let slot = &self.cached_parts().filter;
+        match self.filter_handle {
+            FilterHandle::None => Ok(true),
+            FilterHandle::Full(handle) => {
+                let filter = self.part(slot, handle, PartKind::Filter, options)?;
+                Ok(filter.filter()?.may_match(hash, legacy))
+            }
+            FilterHandle::Partitioned(handle) => {
+                let top = self.top_level_filter(handle, options)?;
+                let top = top.index()?;
+                let Some(last) = top.len().checked_sub(1) else {
+                    return Ok(true);
+                };
+                // A prefix of a key after all partitions may still be in the last one.
+                let partition = self.seek_index(top, &self.target(internal_key)).min(last);
+                let (slot, handle) = (&top.place(partition).slot, top.handle(partition));
+                let filter = self.part(slot, handle, PartKind::FilterPartition, options)?;
+                Ok(filter.filter()?.may_match(hash, legacy))
+            }
         }
     }
 }

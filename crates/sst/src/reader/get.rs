@@ -1,22 +1,21 @@
-//! Point lookups, and the search for a data block: by its slot, in the cache, in the file.
+//! Point lookups.
 
 use std::cell::Cell;
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-use base::{Error, ErrorKind, Result};
-use cache::{Buffer, CacheKey, EntryRole, Priority, prefetch};
+use base::Result;
+use cache::EntryRole;
 
-use super::{BlockCache, BlockReadOptions, Table};
+use super::cached_parts::{PartPlace, PartRef};
+use super::load_block::Ahead;
+use super::table::Table;
 use crate::block::search::{Lookup, Outcome, visit_versions};
 use crate::block::{Block, BlockPin, PinnedBytes};
-use crate::block_trace::{self, TracedBlock};
-use crate::fetch::Span;
-use crate::format::BlockHandle;
+use crate::block_trace;
 use crate::index::Index;
 use crate::lookup_key::LookupKey;
-use crate::readahead::Readahead;
+use crate::read_options::BlockReadOptions;
 
 /// The place in a table at which a key must be, if the table holds it; see [`Table::locate`].
 #[derive(Clone, Copy, Debug)]
@@ -31,28 +30,6 @@ pub struct Approached {
     leaf: Option<usize>,
 }
 
-/// A place that is searched for a block before the file is read.
-pub(crate) enum Ahead<'a> {
-    Nothing,
-    /// The readahead of a cursor, which reads ahead now.
-    Cursor(&'a mut Readahead),
-    /// A range of the file that was read before.
-    Read(&'a Span),
-}
-
-/// The result of a search for a block in the cache.
-enum Found {
-    Block(BlockPin),
-    /// A block whose checksum was not verified, though the reader asks for that.
-    Unverified,
-    Nothing,
-}
-
-/// The bytes of a mapped block that are prefetched. Processors do not support many more outstanding lines,
-/// and prefetch further by themselves.
-const MAPPED_AHEAD: usize = 8 << 10;
-/// The number of blocks ahead for which a walk prefetches the place: a cache line holds four places.
-const PLACES_AHEAD: usize = 6;
 /// Stands for a block number: the cache is not searched before the last step of the lookup.
 const UNLOCATED: usize = usize::MAX;
 /// The counterpart of [`UNLOCATED`] for a lookup that does not ask the filter.
@@ -293,7 +270,7 @@ impl Table {
         visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
     ) -> Result<Option<PinnedBytes>> {
         let index = self.owned_index()?;
-        let lookup = self.lookup(key);
+        let lookup = self.lookup_of(key);
         let mut kept = None;
         for i in located.block..index.len() {
             let visited = self.visit_block(index, i, &lookup, options, visit)?;
@@ -306,7 +283,7 @@ impl Table {
     }
 
     #[inline(always)]
-    pub(super) fn lookup<'a>(&'a self, key: &'a LookupKey) -> Lookup<'a> {
+    fn lookup_of<'a>(&'a self, key: &'a LookupKey) -> Lookup<'a> {
         Lookup {
             target: self.target(key.internal_key()),
             user_key: key.user_key(),
@@ -319,7 +296,7 @@ impl Table {
 
     /// Passes the matches in block `i` to `visit`.
     #[inline(always)]
-    pub(super) fn visit_block(
+    fn visit_block(
         &self,
         index: &Index,
         i: usize,
@@ -385,139 +362,6 @@ impl Table {
         Ok((outcome == Outcome::Done || one_block, kept.get()))
     }
 
-    /// A pin of data block `i`, if its slot leads to the cache and the block is verified as the options
-    /// require.
-    #[inline]
-    pub(crate) fn cached_block(
-        &self,
-        index: &Index,
-        i: usize,
-        options: &BlockReadOptions,
-    ) -> Option<BlockPin> {
-        let cache = self.cache.as_ref()?;
-        let place = index.place(i);
-        place.prefetch();
-        let block = cache.get(&place.slot)?;
-        if !block.serves(options.verify_checksums) {
-            return None;
-        }
-        self.note_hit(EntryRole::DataBlock, || block.charge());
-        if block_trace::is_on() {
-            self.trace_data(index, i, &block, true, options);
-        }
-        Some(BlockPin::Cached(block.into_handle()))
-    }
-
-    /// Prefetches what a walk through the cache reads after data block `i`: the next block, the frame of the
-    /// block after it, and the places of later ones. Each address comes from memory that was prefetched some
-    /// blocks before, so the walk waits for none.
-    #[inline]
-    pub(crate) fn prefetch_walk(&self, index: &Index, i: usize, backwards: bool) {
-        let Some(cache) = &self.cache else { return };
-        let ahead = |blocks: usize| match backwards {
-            true => i.checked_sub(blocks),
-            false => Some(i + blocks).filter(|&i| i < index.len()),
-        };
-        if let Some(next) = ahead(1)
-            && let Some(block) = cache.get(&index.place(next).slot)
-        {
-            match backwards {
-                true => block.prefetch_back(),
-                false => block.prefetch_front(),
-            }
-        }
-        if let Some(second) = ahead(2) {
-            cache.prefetch(&index.place(second).slot);
-        }
-        if let Some(far) = ahead(PLACES_AHEAD) {
-            index.prefetch_place(far);
-        }
-    }
-
-    /// True if data block `i` is in the cache and its slot leads to it.
-    pub(crate) fn is_cached(&self, index: &Index, i: usize) -> bool {
-        let cache = self.cache.as_ref();
-        cache.is_some_and(|cache| cache.get(&index.place(i).slot).is_some())
-    }
-
-    /// A pin of data block `i`, if it is in the cache and verified as the options require. Its slot leads to
-    /// it from now on.
-    pub(crate) fn hold_cached(
-        &self,
-        index: &Index,
-        i: usize,
-        options: &BlockReadOptions,
-    ) -> Option<BlockPin> {
-        self.cached_block(index, i, options).or_else(|| {
-            let cache = self.cache.as_ref()?;
-            match self.lookup_block(cache, index, i, options) {
-                Found::Block(block) => Some(block),
-                Found::Unverified | Found::Nothing => None,
-            }
-        })
-    }
-
-    /// True if data block `i` need not be read from the file.
-    pub(crate) fn has_block(&self, index: &Index, i: usize) -> bool {
-        let key = self.block_key(index.handle(i));
-        self.is_cached(index, i)
-            || self
-                .cache
-                .as_ref()
-                .is_some_and(|cache| cache.lookup(key).is_some() || cache.secondary_holds(key))
-    }
-
-    fn block_key(&self, handle: BlockHandle) -> CacheKey {
-        CacheKey {
-            id: self.cache_id,
-            offset: handle.offset,
-        }
-    }
-
-    /// Data block `i` from the cache or from the secondary cache. Its slot leads to it from now on.
-    fn lookup_block(
-        &self,
-        cache: &Arc<BlockCache>,
-        index: &Index,
-        i: usize,
-        options: &BlockReadOptions,
-    ) -> Found {
-        let key = self.block_key(index.handle(i));
-        let restore = |bytes: &[u8]| {
-            let bytes = Buffer::copy_of(Some(cache.memory()), bytes);
-            let block = Block::parse(bytes).ok()?.protect(self.block_protection).ok()?;
-            let charge = block.charge();
-            Some((block, charge))
-        };
-        let (priority, role) = (Priority::Low, EntryRole::DataBlock);
-        match cache.lookup_or_restore(key, priority, role, &self.secondary_tally, restore) {
-            Some(Ok(block)) if !block.serves(options.verify_checksums) => Found::Unverified,
-            Some(Ok(block)) => {
-                self.note_hit(role, || block.charge());
-                if block_trace::is_on() {
-                    self.trace_data(index, i, &block, true, options);
-                }
-                index.place(i).slot.store(&block);
-                Found::Block(BlockPin::Cached(block))
-            }
-            Some(Err(block)) => Found::Block(BlockPin::Owned(Arc::new(block))),
-            None => Found::Nothing,
-        }
-    }
-
-    /// Records the lookup of data block `i`.
-    #[cold]
-    #[inline(never)]
-    fn trace_data(&self, index: &Index, i: usize, block: &Block, is_hit: bool, options: &BlockReadOptions) {
-        self.trace_access(
-            TracedBlock::Data,
-            index.handle(i),
-            block.charge(),
-            is_hit,
-            options,
-        );
-    }
-
     /// Records the lookup of data block `i` for a Get, which has searched it.
     #[cold]
     #[inline(never)]
@@ -543,9 +387,9 @@ impl Table {
         pin: &BlockPin,
         visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
     ) -> Result<Visited> {
-        let visited = self.visit_held(index, pin, &self.lookup(key), visit);
+        let visited = self.visit_held(index, pin, &self.lookup_of(key), visit);
         if block_trace::is_on() {
-            self.trace_searched(index.handle(i), pin, &self.lookup(key));
+            self.trace_searched(index.handle(i), pin, &self.lookup_of(key));
         }
         let visited = visited.map(|(done, kept)| Visited {
             done,
@@ -554,105 +398,72 @@ impl Table {
         visited.map_err(|error| self.fetcher.in_block(error, index.handle(i)))
     }
 
-    /// The typical bytes of an uncompressed data block according to the table's properties: whole keys, and
-    /// nothing for lengths.
-    fn usual_block_len(&self) -> usize {
-        let properties = &self.properties;
-        let all = properties.raw_key_size.saturating_add(properties.raw_value_size);
-        let one = all.checked_div(properties.num_data_blocks).unwrap_or(0);
-        usize::try_from(one).unwrap_or(usize::MAX)
+    /// [`Table::get`] for tables that keep index and filter in the cache.
+    #[inline(never)]
+    fn get_by_parts(
+        &self,
+        key: &LookupKey,
+        filtered: bool,
+        options: &BlockReadOptions,
+        visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
+    ) -> Result<Option<PinnedBytes>> {
+        if filtered && !self.parts_may_contain(key, options)? {
+            return Ok(None);
+        }
+        match self.seek_parts(&self.lookup_of(key).target, options)? {
+            Some(place) => self.walk_from(place, key, options, visit),
+            None => Ok(None),
+        }
     }
 
-    /// Data block `i`, whose slot leads to nothing: from the cache, from readahead, or from the file.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn load_block(
+    /// Continues a lookup at entry `number` of `part`, which is partition `partition` of the index.
+    pub(crate) fn walk_parts(
         &self,
-        index: &Index,
-        i: usize,
+        part: BlockPin,
+        partition: usize,
+        number: usize,
+        key: &LookupKey,
         options: &BlockReadOptions,
-        ahead: Ahead<'_>,
-    ) -> Result<BlockPin> {
-        let handle = index.handle(i);
-        // All of a mapped block is about to be read, at least for its checksum. Its first lines load in
-        // parallel and both of its pages are translated while the cache is searched.
-        if let Some(mapped) = self.fetcher.file().mapped()
-            && let Some(block) = mapped.get(handle.offset as usize..)
-        {
-            prefetch(
-                block.as_ptr().addr(),
-                block.len().min(handle.size as usize).min(MAPPED_AHEAD),
-            );
-        }
-        let looked_up = !matches!(ahead, Ahead::Cursor(_));
-        let read = |cache: Option<&Arc<BlockCache>>| {
-            if options.cache_only && self.fetcher.file().mapped().is_none() {
-                return Err(Error::new(ErrorKind::Incomplete, "a block is not in the cache")
-                    .at(handle.offset)
-                    .in_file(self.path()));
-            }
-            let verify = options.verify_checksums;
-            let started = self.start_of_read();
-            let memory = cache.map(|cache| cache.memory());
-            let block = match ahead {
-                Ahead::Nothing => self
-                    .fetcher
-                    .data_block(handle, verify, &Span::default(), memory)?,
-                Ahead::Read(span) => self.fetcher.data_block(handle, verify, span, memory)?,
-                Ahead::Cursor(ahead) => {
-                    if !options.cache_only {
-                        ahead.before_read(self, index, i, options)?;
-                    }
-                    self.fetcher.data_block(handle, verify, ahead.span(), memory)?
+        visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
+    ) -> Result<Option<PinnedBytes>> {
+        let place = PartPlace {
+            part: PartRef::Pin(part),
+            partition,
+            number,
+        };
+        self.walk_from(place, key, options, visit)
+    }
+
+    #[inline(always)]
+    fn walk_from<'a>(
+        &'a self,
+        mut place: PartPlace<'a>,
+        key: &LookupKey,
+        options: &BlockReadOptions,
+        visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
+    ) -> Result<Option<PinnedBytes>> {
+        let lookup = self.lookup_of(key);
+        let mut kept = None;
+        loop {
+            let index = place.part.index()?;
+            for number in place.number..index.len() {
+                let visited = self.visit_block(index, number, &lookup, options, visit)?;
+                kept = visited.kept.or(kept);
+                if visited.done {
+                    return Ok(kept);
                 }
-            };
-            self.note_read(started);
-            let protected = block.protect(self.block_protection);
-            let block = protected.map_err(|error| self.fetcher.in_block(error, handle))?;
-            Ok(if verify { block } else { block.unverified() })
-        };
-        let Some(cache) = &self.cache else {
-            return Ok(BlockPin::Owned(Arc::new(read(None)?)));
-        };
-        let key = self.block_key(handle);
-        // A block that was not verified is replaced by a verified one.
-        let mut replaces = false;
-        if self.slots_tell_all && !index.place(i).slot.is_set() {
-            cache.note_absent(key);
-        } else {
-            match self.lookup_block(cache, index, i, options) {
-                Found::Block(block) => return Ok(block),
-                Found::Unverified => replaces = true,
-                Found::Nothing => {}
+            }
+            let partition = place.partition + 1;
+            match self.index_part(partition, options)? {
+                Some(part) => {
+                    place = PartPlace {
+                        part,
+                        partition,
+                        number: 0,
+                    }
+                }
+                None => return Ok(kept),
             }
         }
-        self.note_miss(EntryRole::DataBlock);
-        let always = replaces || self.caches_first_reads || options.caches_first_reads;
-        let len = self.usual_block_len().max(handle.size as usize);
-        if !options.fill_cache || !always && !cache.admits(key, len) {
-            index.note_read(i, true);
-            let block = read(None)?;
-            if block_trace::is_on() {
-                self.trace_data(index, i, &block, false, options);
-            }
-            return Ok(BlockPin::Owned(Arc::new(block)));
-        }
-        let block = read(Some(cache))?;
-        if looked_up {
-            block.expect_searches();
-        }
-        if block_trace::is_on() {
-            self.trace_data(index, i, &block, false, options);
-        }
-        let charge = block.charge();
-        let inserted = cache.insert_as(key, block, charge, Priority::Low, EntryRole::DataBlock);
-        self.note_insert(EntryRole::DataBlock, charge, inserted.is_ok());
-        Ok(match inserted {
-            Ok(block) => {
-                index.place(i).slot.store(&block);
-                BlockPin::Cached(block)
-            }
-            Err(block) => BlockPin::Owned(Arc::new(block)),
-        })
     }
 }

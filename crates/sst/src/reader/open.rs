@@ -1,4 +1,5 @@
-//! Opening a table: footer, metaindex, properties, dictionary and range deletions.
+//! Opening a table: footer, metaindex, properties, dictionary and range deletions. Index and filter are
+//! loaded on request.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -9,14 +10,17 @@ use base::{Error, Kind, MAX_SEQNO, ParsedInternalKey, Result, SeqNo, UserCompara
 use rangedel::{FragmentedTombstones, RangeTombstone};
 use vfs::RandomAccessFile;
 
+use super::cached_parts::CachedParts;
 use super::charge::Charge;
-use super::filter::FilterHandle;
-use super::{CachedParts, Lazy, Table, TableReadOptions};
+use super::lazy::Lazy;
+use super::table::Table;
 use crate::block::entries::Entries;
 use crate::block::{Block, KeyForm};
 use crate::fetch::{BlockFetcher, Span};
+use crate::filter::table_filter::FilterHandle;
 use crate::format::{BlockHandle, FOOTER_LEN, Footer, IndexType, meta};
 use crate::properties::{GLOBAL_SEQNO, TableProperties};
+use crate::read_options::TableReadOptions;
 
 /// The bytes read at once from the end of a file to open it: footer, metaindex, properties and often the
 /// index.
@@ -182,6 +186,16 @@ impl Table {
 }
 
 impl Table {
+    /// Loads index and filter now, so that no later lookup has to, unless they are evicted before.
+    pub fn load(&self) -> Result<()> {
+        if self.caches_parts() {
+            return self.load_parts();
+        }
+        self.owned_index()?;
+        self.filter()?;
+        Ok(())
+    }
+
     /// Loads what the table keeps in memory and charges it to the cache, if there is one.
     ///
     /// Errors: those of [`load`](Table::load) and of [`Charge::new`].

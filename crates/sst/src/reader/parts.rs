@@ -6,178 +6,25 @@
 //! top-level index whose places lead to the partitions, just as the places of a partition lead to data
 //! blocks. A partitioned filter is the same.
 
-use std::ops::ControlFlow;
-
 use base::perf;
-use base::sync::Mutex;
 use base::{Error, ErrorKind, Result};
-use cache::{CacheKey, EntryRole, Guard, Handle, Priority, Slot};
-use codec::hash::hash32;
+use cache::{EntryRole, Priority, Slot};
 
-use super::filter::FilterHandle;
-use super::{BlockReadOptions, Table, Value};
-use crate::block::{Block, BlockPin, PinnedBytes, Target};
-use crate::block_trace::{self, TracedBlock};
-use crate::filter::{FilterReader, LEGACY_SEED};
-use crate::format::{BlockHandle, FOOTER_LEN, IndexType};
+use super::cached_parts::{PartKind, PartPlace, PartRef};
+use super::table::Table;
+use crate::block::{Block, BlockPin, Target};
+use crate::block_trace;
+use crate::filter::FilterReader;
+use crate::filter::table_filter::FilterHandle;
+use crate::format::{BlockHandle, FOOTER_LEN};
 use crate::index::{Index, IndexBuilder, IndexCoding};
-use crate::lookup_key::LookupKey;
 use crate::part::Part;
-
-/// The caching of index and filter, for tables that keep them in the block cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MetadataCaching {
-    /// Index and filter have high priority; otherwise they have the priority of data blocks.
-    pub high_priority: bool,
-    /// The top-level indexes over partitions stay in the cache once they were read.
-    pub pin_top_level: bool,
-    /// Partitions stay in the cache once they were read.
-    pub pin_partitions: bool,
-    /// An index or filter in one block stays in the cache once it was read.
-    pub pin_unpartitioned: bool,
-}
-
-/// The kind of a part. Its number separates the cache keys of the kinds from each other and from those of
-/// data blocks, whatever offsets a damaged file names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PartKind {
-    Index = 1,
-    TopLevelIndex,
-    IndexPartition,
-    Filter,
-    TopLevelFilter,
-    FilterPartition,
-}
-
-/// Offsets are below 2 to the power of this: no file is that long.
-const KIND_SHIFT: u32 = 60;
-
-impl PartKind {
-    pub fn key(self, id: u64, handle: BlockHandle) -> CacheKey {
-        let offset = handle.offset & ((1 << KIND_SHIFT) - 1);
-        CacheKey {
-            id,
-            offset: (self as u64) << KIND_SHIFT | offset,
-        }
-    }
-
-    fn traced(self) -> TracedBlock {
-        match self {
-            PartKind::Index | PartKind::TopLevelIndex | PartKind::IndexPartition => TracedBlock::Index,
-            PartKind::Filter | PartKind::TopLevelFilter | PartKind::FilterPartition => TracedBlock::Filter,
-        }
-    }
-
-    fn role(self) -> EntryRole {
-        match self {
-            PartKind::Index | PartKind::TopLevelIndex | PartKind::IndexPartition => EntryRole::IndexBlock,
-            PartKind::Filter | PartKind::FilterPartition => EntryRole::FilterBlock,
-            PartKind::TopLevelFilter => EntryRole::FilterMetaBlock,
-        }
-    }
-}
-
-/// The index and filter of a table that keeps them in the cache.
-pub(super) struct CachedParts {
-    caching: MetadataCaching,
-    /// The slot of the index, or of its top level.
-    index: Slot,
-    /// The slot of the filter, or of its top level.
-    filter: Slot,
-    /// The pins of the parts that stay in the cache as long as the table is open.
-    pins: Mutex<Vec<Handle<Block>>>,
-}
-
-impl CachedParts {
-    pub(super) fn new(caching: MetadataCaching) -> CachedParts {
-        CachedParts {
-            caching,
-            index: Slot::default(),
-            filter: Slot::default(),
-            pins: Mutex::default(),
-        }
-    }
-
-    /// Releases the pins of the parts that were to stay.
-    pub fn unpin(&self) {
-        self.pins.lock().clear();
-    }
-
-    /// True if a part of that kind stays in the cache.
-    pub fn pins(&self, kind: PartKind) -> bool {
-        match kind {
-            PartKind::Index | PartKind::Filter => self.caching.pin_unpartitioned,
-            PartKind::TopLevelIndex | PartKind::TopLevelFilter => self.caching.pin_top_level,
-            PartKind::IndexPartition | PartKind::FilterPartition => self.caching.pin_partitions,
-        }
-    }
-}
-
-/// A part that a reader holds for the length of a read.
-pub(super) enum PartRef<'a> {
-    Guard(Guard<'a, Block>),
-    Pin(BlockPin),
-}
-
-impl PartRef<'_> {
-    fn block(&self) -> &Block {
-        match self {
-            PartRef::Guard(guard) => guard,
-            PartRef::Pin(pin) => pin,
-        }
-    }
-
-    /// The index that this part is.
-    pub fn index(&self) -> Result<&Index> {
-        index_of(self.block())
-    }
-
-    fn filter(&self) -> Result<&FilterReader> {
-        match self.block().part() {
-            Some(Part::Filter(filter)) => Ok(filter),
-            _ => Err(Error::corruption("the part in the block cache is no filter")),
-        }
-    }
-}
-
-/// The index that `block` carries.
-pub(crate) fn index_of(block: &Block) -> Result<&Index> {
-    match block.part() {
-        Some(Part::Index(index)) => Ok(index),
-        _ => Err(Error::corruption("the part in the block cache is no index")),
-    }
-}
-
-/// The place of an entry in an index that is in the cache.
-pub(super) struct PartPlace<'a> {
-    /// The index, or the partition of it.
-    pub part: PartRef<'a>,
-    /// The number of the partition; 0 for an index in one block.
-    pub partition: usize,
-    /// The number of the entry within the part.
-    pub number: usize,
-}
+use crate::read_options::BlockReadOptions;
 
 impl Table {
-    /// True if index and filter are in the block cache and not owned by the table.
-    #[inline]
-    pub fn caches_parts(&self) -> bool {
-        self.parts.is_some()
-    }
-
-    pub(super) fn cached_parts(&self) -> &CachedParts {
-        self.parts
-            .as_deref()
-            .expect("only tables that keep their parts in the cache have them")
-    }
-
-    pub(super) fn has_partitioned_index(&self) -> bool {
-        self.properties.index_type == IndexType::TwoLevel
-    }
-
     /// The part that `slot` leads to, or else the block at `handle`.
     #[inline]
-    fn part(
+    pub(super) fn part(
         &self,
         slot: &Slot,
         handle: BlockHandle,
@@ -368,7 +215,11 @@ impl Table {
 
     /// Partition `partition` of the index. Partition 0 of an index in one block is the index itself. `None`
     /// after the last partition.
-    fn index_part(&self, partition: usize, options: &BlockReadOptions) -> Result<Option<PartRef<'_>>> {
+    pub(super) fn index_part(
+        &self,
+        partition: usize,
+        options: &BlockReadOptions,
+    ) -> Result<Option<PartRef<'_>>> {
         if !self.has_partitioned_index() {
             return match partition {
                 0 => self.first_part(options).map(Some),
@@ -444,139 +295,6 @@ impl Table {
             partition: number,
             number: within,
         }))
-    }
-
-    /// [`Table::get`] for tables that keep index and filter in the cache.
-    #[inline(never)]
-    pub(super) fn get_by_parts(
-        &self,
-        key: &LookupKey,
-        filtered: bool,
-        options: &BlockReadOptions,
-        visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
-    ) -> Result<Option<PinnedBytes>> {
-        if filtered && !self.parts_may_contain(key, options)? {
-            return Ok(None);
-        }
-        match self.seek_parts(&self.lookup(key).target, options)? {
-            Some(place) => self.walk_from(place, key, options, visit),
-            None => Ok(None),
-        }
-    }
-
-    /// Continues a lookup at entry `number` of `part`, which is partition `partition` of the index.
-    pub(crate) fn walk_parts(
-        &self,
-        part: BlockPin,
-        partition: usize,
-        number: usize,
-        key: &LookupKey,
-        options: &BlockReadOptions,
-        visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
-    ) -> Result<Option<PinnedBytes>> {
-        let place = PartPlace {
-            part: PartRef::Pin(part),
-            partition,
-            number,
-        };
-        self.walk_from(place, key, options, visit)
-    }
-
-    #[inline(always)]
-    fn walk_from<'a>(
-        &'a self,
-        mut place: PartPlace<'a>,
-        key: &LookupKey,
-        options: &BlockReadOptions,
-        visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
-    ) -> Result<Option<PinnedBytes>> {
-        let lookup = self.lookup(key);
-        let mut kept = None;
-        loop {
-            let index = place.part.index()?;
-            for number in place.number..index.len() {
-                let visited = self.visit_block(index, number, &lookup, options, visit)?;
-                kept = visited.kept.or(kept);
-                if visited.done {
-                    return Ok(kept);
-                }
-            }
-            let partition = place.partition + 1;
-            match self.index_part(partition, options)? {
-                Some(part) => {
-                    place = PartPlace {
-                        part,
-                        partition,
-                        number: 0,
-                    }
-                }
-                None => return Ok(kept),
-            }
-        }
-    }
-
-    /// [`Table::may_contain`] for tables that keep index and filter in the cache.
-    #[inline(never)]
-    pub(crate) fn parts_may_contain(&self, key: &LookupKey, options: &BlockReadOptions) -> Result<bool> {
-        if self.filter_has_whole_keys {
-            let legacy = || key.legacy_filter_hash();
-            let may_match = self.ask_cached_filter(key.internal_key(), key.filter_hash(), legacy, options)?;
-            return Ok(self.note_asked(true, may_match));
-        }
-        let extractor = self.filter_prefixes.as_ref();
-        match extractor.and_then(|extractor| extractor.prefix_of(key.user_key_without_timestamp())) {
-            Some(prefix) => self.cached_filter_may_match(key.internal_key(), prefix, options),
-            None => Ok(true),
-        }
-    }
-
-    pub(super) fn cached_filter_may_match(
-        &self,
-        internal_key: &[u8],
-        bytes: &[u8],
-        options: &BlockReadOptions,
-    ) -> Result<bool> {
-        let legacy = || hash32(bytes, LEGACY_SEED);
-        let may_match =
-            self.ask_cached_filter(internal_key, codec::hash::xxph3_64(bytes), legacy, options)?;
-        Ok(self.note_asked(false, may_match))
-    }
-
-    /// Counts the answer of a filter, if there is one, and returns it.
-    fn note_asked(&self, whole_key: bool, may_match: bool) -> bool {
-        match self.filter_handle {
-            FilterHandle::None => may_match,
-            _ => self.note_filtered(whole_key, may_match),
-        }
-    }
-
-    fn ask_cached_filter(
-        &self,
-        internal_key: &[u8],
-        hash: u64,
-        legacy: impl FnOnce() -> u32,
-        options: &BlockReadOptions,
-    ) -> Result<bool> {
-        let slot = &self.cached_parts().filter;
-        match self.filter_handle {
-            FilterHandle::None => Ok(true),
-            FilterHandle::Full(handle) => {
-                let filter = self.part(slot, handle, PartKind::Filter, options)?;
-                Ok(filter.filter()?.may_match(hash, legacy))
-            }
-            FilterHandle::Partitioned(handle) => {
-                let top = self.top_level_filter(handle, options)?;
-                let top = top.index()?;
-                let Some(last) = top.len().checked_sub(1) else {
-                    return Ok(true);
-                };
-                // A prefix of a key after all partitions may still be in the last one.
-                let partition = self.seek_index(top, &self.target(internal_key)).min(last);
-                let (slot, handle) = (&top.place(partition).slot, top.handle(partition));
-                let filter = self.part(slot, handle, PartKind::FilterPartition, options)?;
-                Ok(filter.filter()?.may_match(hash, legacy))
-            }
-        }
     }
 
     /// Reads every part that is not in the cache once, and so finds damage in them.

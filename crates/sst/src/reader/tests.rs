@@ -1,15 +1,18 @@
 //! Whole files that RocksDB wrote, a few hundred bytes each.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base::internal_key::{self, encode};
-use base::{Kind, MAX_SEQNO};
+use base::{InternalComparator, Kind, MAX_SEQNO, Result, UserComparator};
 use vfs::{CreateOptions, FileSystem, MemFs, RandomAccessFile};
 
 use super::open::global_seqno;
 use super::*;
 use crate::block::builder::BlockBuilder;
-use crate::format::{block_trailer, meta};
+use crate::format::{Footer, block_trailer, meta};
+use crate::properties::TableProperties;
+use crate::read_options::{BlockReadOptions, TableReadOptions};
 use crate::vectors::{unbase64, vectors};
 use crate::writer::{TableWriter, TableWriterOptions};
 

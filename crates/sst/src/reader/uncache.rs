@@ -3,9 +3,11 @@
 
 use cache::CacheKey;
 
-use super::parts::PartKind;
-use super::{BlockCache, BlockReadOptions, FilterHandle, Table};
+use super::cached_parts::PartKind;
+use super::table::Table;
+use crate::filter::table_filter::FilterHandle;
 use crate::index::Index;
+use crate::read_options::{BlockCache, BlockReadOptions};
 
 /// The number of attempts to uncache blocks that may find nothing before the ratio of successes counts.
 const MOST_ALLOWED: u32 = 3;

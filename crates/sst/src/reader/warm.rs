@@ -3,10 +3,13 @@
 use base::Result;
 use base::internal_key::{KIND_FOR_SEEK, MAX_SEQNO, pack_trailer};
 
-use super::{Ahead, BlockReadOptions, Table};
+use super::cached_parts::index_of;
+use super::load_block::Ahead;
+use super::readahead::Readahead;
+use super::table::Table;
 use crate::block_trace::TableReaderCaller;
 use crate::index::Index;
-use crate::readahead::Readahead;
+use crate::read_options::BlockReadOptions;
 
 impl Table {
     /// Reads data blocks into the cache: those for which `wants` returns true. It is called for each block in
@@ -30,7 +33,7 @@ impl Table {
         self.load_parts()?;
         let mut partition = 0;
         while let Some(part) = self.pin_index_part(partition, &options)? {
-            let index = super::index_of(&part)?;
+            let index = index_of(&part)?;
             self.warm_blocks(index, &options, &mut ahead, &mut before, &mut wants)?;
             partition += 1;
         }

@@ -2,7 +2,8 @@ use base::{Kind, UserComparator, internal_key};
 
 use super::*;
 use crate::dump;
-use crate::reader::{Table, TableReadOptions};
+use crate::read_options::TableReadOptions;
+use crate::reader::Table;
 use crate::vectors::{unhex, vectors};
 use vfs::{FileSystem, OpenOptions, PosixFs};
 

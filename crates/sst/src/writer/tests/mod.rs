@@ -17,7 +17,8 @@ use vfs::{CreateOptions, FileSystem, OpenOptions, PosixFs};
 use super::*;
 use crate::filter::FilterPolicy;
 use crate::lookup_key::LookupKey;
-use crate::reader::{BlockReadOptions, Table, TableReadOptions};
+use crate::read_options::{BlockReadOptions, TableReadOptions};
+use crate::reader::Table;
 
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 

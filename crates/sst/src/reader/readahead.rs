@@ -12,46 +12,11 @@ use std::sync::Arc;
 use base::Result;
 use vfs::{PendingRead, RandomAccessFile};
 
-use crate::block::BlockPin;
-use crate::blocks::Prepared;
+use super::table::Table;
 use crate::fetch::Span;
 use crate::format::{BLOCK_TRAILER_LEN, BlockHandle};
 use crate::index::Index;
-use crate::reader::{BlockReadOptions, Table};
-
-/// The readahead of cursors that are opened without a readahead size. A cursor reads nothing ahead at first.
-/// Once it reads blocks one after the other, it reads a window of [`initial`](AutoReadahead::initial) bytes,
-/// which doubles with each window up to [`max`](AutoReadahead::max).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AutoReadahead {
-    /// The bytes of the first window beyond the requested block: `initial_auto_readahead_size`. 0 turns
-    /// readahead off. Default: 8 KiB.
-    pub initial: u64,
-    /// The bytes of the largest window: `max_auto_readahead_size`. 0 turns readahead off. Default: 256 KiB.
-    pub max: u64,
-    /// The number of blocks read one after the other before the first window:
-    /// `num_file_reads_for_auto_readahead`. Default: 2.
-    pub after: u64,
-}
-
-impl Default for AutoReadahead {
-    fn default() -> AutoReadahead {
-        AutoReadahead {
-            initial: 8 << 10,
-            max: 256 << 10,
-            after: 2,
-        }
-    }
-}
-
-/// The internal keys that bound a scan. No block outside is read ahead.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ScanBounds {
-    /// The scan starts at this key. Default: no bound.
-    pub lower: Option<Vec<u8>>,
-    /// The scan ends before this key. Default: no bound.
-    pub upper: Option<Vec<u8>>,
-}
+use crate::read_options::{BlockReadOptions, ScanBounds};
 
 /// The bytes by which a window shrinks for each block that turned out to be in the cache, with
 /// `adaptive_readahead`.
@@ -86,8 +51,6 @@ pub(crate) struct Readahead {
     /// The range of a mapped file that the kernel was asked to make ready.
     hinted: Range<u64>,
     bounds: Option<Arc<ScanBounds>>,
-    /// The blocks that the caller announced it will read.
-    prepared: Option<Box<Prepared>>,
     /// The file to read through instead of the table's own.
     own_file: Option<Arc<dyn RandomAccessFile>>,
 }
@@ -101,27 +64,6 @@ impl Readahead {
     /// Reads through `file`, another descriptor of the table's file, from now on.
     pub fn read_through(&mut self, file: Arc<dyn RandomAccessFile>) {
         self.own_file = Some(file);
-    }
-
-    /// Sets the blocks that the cursor will read.
-    pub fn prepare(&mut self, prepared: Option<Box<Prepared>>) {
-        self.prepared = prepared;
-    }
-
-    /// Takes the announced blocks that were not read yet.
-    pub fn take_all_prepared(&mut self) -> Option<Box<Prepared>> {
-        self.prepared.take()
-    }
-
-    /// Takes block `number`, if it was prepared.
-    pub fn take_prepared(
-        &mut self,
-        table: &Table,
-        index: &Index,
-        number: usize,
-        options: &BlockReadOptions,
-    ) -> Option<BlockPin> {
-        self.prepared.as_mut()?.take(table, index, number, options)
     }
 
     /// Continues after the last block of the table `before`: takes over its buffers and, if `adaptive`, its
@@ -213,11 +155,7 @@ impl Readahead {
         let handle = index.handle(number);
         let file = self.own_file.as_ref().unwrap_or(table.fetcher.file());
         let begun = self.next.as_ref().is_some_and(|(range, _)| covers(range, handle));
-        let prepared = self
-            .prepared
-            .as_ref()
-            .is_some_and(|prepared| prepared.has(number, handle.offset));
-        if file.mapped().is_some() || begun || prepared || self.span.holds(handle) {
+        if file.mapped().is_some() || begun || self.span.holds(handle) {
             return;
         }
         let len = (handle.size).saturating_add(BLOCK_TRAILER_LEN as u64);

@@ -12,12 +12,16 @@ use std::ops::{ControlFlow, Range};
 use base::Result;
 use vfs::PendingRead;
 
+use super::cached_parts::index_of;
+use super::get::{Located, Value};
+use super::load_block::Ahead;
+use super::readahead::bytes_of;
+use super::table::Table;
 use crate::block::{BlockPin, PinnedBytes};
 use crate::fetch::Span;
 use crate::index::Index;
 use crate::lookup_key::LookupKey;
-use crate::readahead::{ScanBounds, bytes_of};
-use crate::reader::{Ahead, BlockReadOptions, Located, Table, Value, index_of};
+use crate::read_options::{BlockReadOptions, ScanBounds};
 
 /// The maximum gap between two blocks that are read by one read: RocksDB's `io_coalesce_threshold`, in bytes.
 pub const IO_COALESCE_THRESHOLD: u64 = 16 << 10;
