@@ -15,7 +15,7 @@ macro_rules! reads_of_its_engine {
             key: &[u8],
             options: &$crate::ReadOptions,
         ) -> Result<Option<esker::PinnedValue>, $crate::Error> {
-            $crate::db::engine_reads::get(self.engine(), self.ttl(), family, key, options)
+            $crate::engine_reads::get(self.engine(), self.ttl(), family, key, options)
         }
 
         fn engine_iter(
@@ -23,7 +23,7 @@ macro_rules! reads_of_its_engine {
             family: Option<&esker::ColumnFamily>,
             options: &$crate::ReadOptions,
         ) -> Result<esker::DbIterator, $crate::Error> {
-            $crate::db::engine_reads::iter(self.engine(), family, options)
+            $crate::engine_reads::iter(self.engine(), family, options)
         }
 
         fn engine_multi_get(
@@ -32,7 +32,7 @@ macro_rules! reads_of_its_engine {
             keys: &[&[u8]],
             options: &$crate::ReadOptions,
         ) -> Vec<Result<Option<esker::PinnedValue>, $crate::Error>> {
-            $crate::db::engine_reads::multi_get(self.engine(), self.ttl(), family, keys, options)
+            $crate::engine_reads::multi_get(self.engine(), self.ttl(), family, keys, options)
         }
     };
 }

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{MultiThreaded, Options};
+use crate::Options;
 
 /// The family that every database has.
 pub const DEFAULT_COLUMN_FAMILY_NAME: &str = "default";
@@ -73,7 +73,7 @@ pub struct ColumnFamily {
 /// the family is dropped.
 pub struct BoundColumnFamily<'a> {
     pub(crate) inner: esker::ColumnFamily,
-    pub(crate) _db: PhantomData<&'a MultiThreaded>,
+    pub(crate) _db: PhantomData<&'a ()>,
 }
 
 /// The handle that [`DB`](crate::DB) returns.

@@ -3,16 +3,10 @@
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
 
-use crate::{DB, DBAccess, Error, ReadOptions};
+use crate::{DBAccess, Error, ReadOptions};
 
 /// A row of an iterator: key and value.
 pub type KVBytes = (Box<[u8]>, Box<[u8]>);
-
-/// A raw iterator of [`DB`].
-pub type DBRawIterator<'a> = DBRawIteratorWithThreadMode<'a, DB>;
-
-/// A Rust iterator of [`DB`].
-pub type DBIterator<'a> = DBIteratorWithThreadMode<'a, DB>;
 
 /// A raw iterator, which is moved by calls. It is invalid before the first one.
 ///

@@ -32,6 +32,7 @@ pub mod compaction_filter;
 pub mod compaction_filter_factory;
 mod comparator;
 mod db;
+mod engine_reads;
 mod env;
 mod error;
 mod iter_range;
@@ -65,15 +66,13 @@ pub use crate::column_family::{
 };
 pub use crate::compaction_filter::Decision as CompactionDecision;
 pub use crate::db::{
-    ColumnFamilyMetaData, DB, DBCommon, DBWithThreadMode, LiveFile, MultiThreaded, Range, SingleThreaded,
-    ThreadMode,
+    ColumnFamilyMetaData, DB, DBCommon, DBIterator, DBRawIterator, DBWithThreadMode, LiveFile, MultiThreaded,
+    Range, SingleThreaded, Snapshot, ThreadMode,
 };
 pub use crate::env::Env;
 pub use crate::error::{Error, ErrorKind};
 pub use crate::iter_range::{IterateBounds, PrefixRange};
-pub use crate::iterator::{
-    DBIterator, DBIteratorWithThreadMode, DBRawIterator, DBRawIteratorWithThreadMode, Direction, IteratorMode,
-};
+pub use crate::iterator::{DBIteratorWithThreadMode, DBRawIteratorWithThreadMode, Direction, IteratorMode};
 pub use crate::logger::InfoLogger;
 pub use crate::merge_operator::MergeOperands;
 pub use crate::name::CStrLike;
@@ -90,7 +89,7 @@ pub use crate::read_options::{
     CompactOptions, FlushOptions, IngestExternalFileOptions, ReadOptions, WaitForCompactOptions, WriteOptions,
 };
 pub use crate::slice_transform::SliceTransform;
-pub use crate::snapshot::{Snapshot, SnapshotWithThreadMode};
+pub use crate::snapshot::SnapshotWithThreadMode;
 pub use crate::sst_file_writer::SstFileWriter;
 pub use crate::table_options::{BlockBasedOptions, CuckooTableOptions};
 pub use crate::transactions::{

@@ -4,12 +4,10 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use crate::DB;
-
 /// A pinned value: without a copy if it is in a block of a table.
 pub struct DBPinnableSlice<'a> {
     value: esker::PinnedValue,
-    _db: PhantomData<&'a DB>,
+    _db: PhantomData<&'a ()>,
 }
 
 impl DBPinnableSlice<'_> {

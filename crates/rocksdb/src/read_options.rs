@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::option_types::narrow;
-use crate::{BottommostLevelCompaction, DBAccess, Error, IterateBounds, ReadTier, SnapshotWithThreadMode};
+use crate::{BottommostLevelCompaction, Error, IterateBounds, ReadTier};
 
 /// The options of a read.
 pub struct ReadOptions {
@@ -48,11 +48,6 @@ impl ReadOptions {
     /// Inserts blocks that are read into the block cache. Default: true.
     pub fn fill_cache(&mut self, v: bool) {
         self.inner.fill_cache = v;
-    }
-
-    /// Reads the state of the snapshot.
-    pub fn set_snapshot<D: DBAccess>(&mut self, snapshot: &SnapshotWithThreadMode<'_, D>) {
-        self.inner.snapshot = snapshot.inner.clone();
     }
 
     /// Sets the lower bound of iterators, inclusive.

@@ -1,12 +1,9 @@
 //! Snapshots.
 
 use crate::{
-    AsColumnFamilyRef, DB, DBAccess, DBIteratorWithThreadMode, DBPinnableSlice, DBRawIteratorWithThreadMode,
+    AsColumnFamilyRef, DBAccess, DBIteratorWithThreadMode, DBPinnableSlice, DBRawIteratorWithThreadMode,
     Error, IteratorMode, ReadOptions,
 };
-
-/// A snapshot of [`DB`].
-pub type Snapshot<'a> = SnapshotWithThreadMode<'a, DB>;
 
 /// The rows at one moment, readable as long as the snapshot is held.
 ///
@@ -23,6 +20,13 @@ pub type Snapshot<'a> = SnapshotWithThreadMode<'a, DB>;
 pub struct SnapshotWithThreadMode<'a, D: DBAccess> {
     db: &'a D,
     pub(crate) inner: Option<esker::Snapshot>,
+}
+
+impl ReadOptions {
+    /// Reads the state of the snapshot.
+    pub fn set_snapshot<D: DBAccess>(&mut self, snapshot: &SnapshotWithThreadMode<'_, D>) {
+        self.inner.snapshot = snapshot.inner.clone();
+    }
 }
 
 impl<'a, D: DBAccess> SnapshotWithThreadMode<'a, D> {

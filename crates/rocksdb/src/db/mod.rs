@@ -1,6 +1,5 @@
 //! An open database.
 
-pub(crate) mod engine_reads;
 mod families;
 mod maintain;
 mod metadata;
@@ -16,7 +15,10 @@ use std::path::PathBuf;
 use base::sync::RwLock;
 
 pub use self::metadata::{ColumnFamilyMetaData, LiveFile};
-use crate::{ColumnFamily, DBAccess, ReadOptions};
+use crate::{
+    ColumnFamily, DBAccess, DBIteratorWithThreadMode, DBRawIteratorWithThreadMode, ReadOptions,
+    SnapshotWithThreadMode,
+};
 
 /// A range of keys, the last exclusive.
 pub struct Range<'a> {
@@ -143,6 +145,15 @@ pub type DB = DBWithThreadMode<SingleThreaded>;
 /// A database whose column families any thread creates and drops.
 #[cfg(feature = "multi-threaded-cf")]
 pub type DB = DBWithThreadMode<MultiThreaded>;
+
+/// A snapshot of [`DB`].
+pub type Snapshot<'a> = SnapshotWithThreadMode<'a, DB>;
+
+/// A raw iterator of [`DB`].
+pub type DBRawIterator<'a> = DBRawIteratorWithThreadMode<'a, DB>;
+
+/// A Rust iterator of [`DB`].
+pub type DBIterator<'a> = DBIteratorWithThreadMode<'a, DB>;
 
 /// The default thread mode of a transaction database.
 #[cfg(not(feature = "multi-threaded-cf"))]
