@@ -7,11 +7,9 @@ use esker::{
 use jni_sys::{jlong, jvalue};
 
 use crate::env::{Env, JBuffer, JByteArray, JObject};
-use crate::exclusive;
 use crate::fail::{Fail, Result};
 use crate::frame::native;
 use crate::handles;
-use crate::iterator::IteratorObject;
 use crate::objects::{Family, FamilyObject, database, read_options};
 use crate::settings::Settings;
 
@@ -188,7 +186,7 @@ impl<B: Operations> BatchOf<B> {
         add(&mut limited.batch);
         if limited.batch.batch().data_size() as u64 > limited.max_bytes {
             limited.batch.rollback()?;
-            return Err(Error::new(ErrorKind::Aborted, crate::fail::MEMORY_LIMIT).into());
+            return Err(Error::new(ErrorKind::Aborted, crate::status::MEMORY_LIMIT).into());
         }
         limited.batch.pop_save_point()?;
         Ok(limited.batch.batch().status()?)
@@ -537,7 +535,7 @@ fn in_batch(env: &Env<'_>, batch: jlong, options: jlong, key: &[u8], family: jlo
         BatchValue::Value(value) => env.byte_array(&value),
         BatchValue::Absent | BatchValue::Deleted => Ok(JByteArray(std::ptr::null_mut())),
         BatchValue::MergeInProgress => {
-            Err(Error::new(ErrorKind::Incomplete, crate::fail::MERGE_IN_PROGRESS).into())
+            Err(Error::new(ErrorKind::Incomplete, crate::status::MERGE_IN_PROGRESS).into())
         }
     }
 }
@@ -590,21 +588,4 @@ native!("WriteBatchWithIndex_getFromBatchAndDB" "JJJ_3BIJ" fn(
     env, batch: i64, db: i64, options: i64, key: JByteArray, length: i32, family: i64
 ) -> JByteArray {
     over_db(&env, batch, db, options, &env.head(key, length)?, family)
-});
-
-native!("WriteBatchWithIndex_iteratorWithBase" "JJJJ" fn(
-    env, handle: i64, family: i64, base: i64, options: i64
-) -> i64 {
-    let batch = indexed(handle)?;
-    let options = match options {
-        0 => None,
-        _ => Some(read_options(options)?),
-    };
-    let family = handles::get::<FamilyObject>(family)?;
-    let iterator = exclusive::with(base, |base: &mut IteratorObject| {
-        batch.with_changes(|batch, changes| {
-            base.over_batch((handle, changes), batch, &family.0, options.as_deref())
-        })
-    })??;
-    Ok(exclusive::insert(iterator))
 });

@@ -9,9 +9,10 @@ use jni_sys::jlong;
 
 use crate::compaction_job_stats::{self, JobStats};
 use crate::env::{JByteArray, JObject, JStrings};
-use crate::fail::{Result, status_ok};
+use crate::fail::Result;
 use crate::frame::native;
 use crate::handles;
+use crate::status::status_ok;
 use crate::table_properties;
 
 /// The facts of one compaction.

@@ -3,12 +3,13 @@
 use esker::{ColumnFamily, Db, DbIterator, Error, ReadOptions, Snapshot, WriteBatchWithIndex};
 use jni_sys::jlong;
 
+use crate::batch::indexed;
 use crate::env::{Env, JBuffer, JByteArray, JLongArray};
 use crate::exclusive;
 use crate::fail::{Fail, Result};
 use crate::frame::native;
 use crate::handles;
-use crate::objects::{Database, Family, database, read_options};
+use crate::objects::{Database, Family, FamilyObject, database, read_options};
 use crate::snapshot::SnapshotObject;
 
 /// An iterator, an exclusive object: Java may pass it to another thread, and concurrent calls wait for each
@@ -101,7 +102,7 @@ impl IteratorObject {
             return Ok(());
         };
         // A closed batch keeps its last contents.
-        let Ok(batch) = crate::batch::indexed(over.batch) else {
+        let Ok(batch) = indexed(over.batch) else {
             return Ok(());
         };
         batch.with_changes(|batch, changes| {
@@ -169,6 +170,23 @@ native!("RocksDB_iterators" "J_3JJ" fn(env, db: i64, families: JLongArray, optio
         made.push(exclusive::insert(IteratorObject::over(&db, &options, Family::of(family)?.in_db(&db))));
     }
     env.long_array(&made)
+});
+
+native!("WriteBatchWithIndex_iteratorWithBase" "JJJJ" fn(
+    env, handle: i64, family: i64, base: i64, options: i64
+) -> i64 {
+    let batch = indexed(handle)?;
+    let options = match options {
+        0 => None,
+        _ => Some(read_options(options)?),
+    };
+    let family = handles::get::<FamilyObject>(family)?;
+    let iterator = exclusive::with(base, |base: &mut IteratorObject| {
+        batch.with_changes(|batch, changes| {
+            base.over_batch((handle, changes), batch, &family.0, options.as_deref())
+        })
+    })??;
+    Ok(exclusive::insert(iterator))
 });
 
 fn copied(env: &Env<'_>, bytes: &[u8], to: JByteArray, at: i32, length: i32) -> Result<i32> {

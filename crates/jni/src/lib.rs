@@ -52,6 +52,7 @@ mod sst_file_manager;
 mod sst_reader;
 mod sst_writer;
 mod statistics;
+mod status;
 mod stubs;
 mod table;
 mod table_properties;

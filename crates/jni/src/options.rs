@@ -5,144 +5,37 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker::{
-    BlockBasedOptions, BlockCache, BottommostLevelCompaction, ColumnFamilyOptions, CompactFilesOptions,
-    CompactRangeOptions, CompactionFilterFactory, CompactionPri, CompactionStyle, CompressionOptions,
-    CompressionType, DbPath, Error, FileChecksumGenFactory, FlushOptions, InfoLogLevel, Logger,
-    MergeOperator, Options, PrefixExtractor, PrepopulateBlobCache, RateLimiter, ReadOptions, ReadTier,
-    RecoveryMode, Result, Snapshot, SstFileManager, SstPartitionerFactory, Statistics, TableFilter,
-    UserComparator, WalFilter, WriteBufferManager, WriteOptions,
+    BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactFilesOptions,
+    CompactRangeOptions, CompactionPri, CompactionStyle, CompressionOptions, CompressionType, DbPath, Error,
+    FlushOptions, InfoLogLevel, Options, PrepopulateBlobCache, ReadOptions, ReadTier, RecoveryMode, Result,
+    UserComparator, WriteOptions,
 };
 use jni_sys::jlong;
 
 use crate::generated::options::{CF, DB};
-use crate::settings::Inner;
+use crate::settings::{Inner, Memtable, Settings, Table};
 
-/// The objects that options hold besides their settings.
-#[derive(Clone, Default)]
-pub struct Parts {
-    pub comparator: Option<UserComparator>,
-    pub merge_operator: Option<Arc<dyn MergeOperator>>,
-    pub compaction_filter: Option<Arc<dyn CompactionFilterFactory>>,
-    pub compaction_filter_factory: Option<Arc<dyn CompactionFilterFactory>>,
-    pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
-    pub partitioner: Option<Arc<dyn SstPartitionerFactory>>,
-    pub table: Option<Table>,
-    pub memtable: Option<Memtable>,
-    pub collectors: Vec<Arc<dyn esker::TablePropertiesCollectorFactory>>,
-    pub statistics: Option<(Arc<Statistics>, jlong)>,
-    pub rate_limiter: Option<Arc<RateLimiter>>,
-    pub restore_rate_limiter: Option<Arc<RateLimiter>>,
-    pub write_buffer_manager: Option<Arc<WriteBufferManager>>,
-    pub sst_file_manager: Option<Arc<SstFileManager>>,
-    pub row_cache: Option<Arc<BlockCache>>,
-    pub info_log: Option<Arc<dyn Logger>>,
-    pub compression: Option<Box<Inner>>,
-    pub bottommost_compression: Option<Box<Inner>>,
-    pub universal: Option<Box<Inner>>,
-    pub fifo: Option<Box<Inner>>,
-    pub compression_per_level: Vec<i8>,
-    pub level_multipliers: Vec<i32>,
-    pub db_paths: Vec<(String, jlong)>,
-    pub cf_paths: Vec<(String, jlong)>,
-    /// The environment, if one was set.
-    pub env: Option<crate::environment::Environment>,
-    pub snapshot: Option<(Snapshot, jlong)>,
-    pub lower_bound: Option<(Vec<u8>, jlong)>,
-    pub upper_bound: Option<(Vec<u8>, jlong)>,
-    pub timestamp: Option<(Vec<u8>, jlong)>,
-    pub iter_start_ts: Option<jlong>,
-    /// The factory of file checksums, which a property string can name.
-    pub file_checksum: Option<FileChecksumGenFactory>,
-    /// The two numbers that form a timestamp in RocksJava.
-    pub full_history_ts_low: Option<(u64, u64)>,
-    pub table_filter: Option<TableFilter>,
-    pub wal_filter: Option<Arc<dyn WalFilter>>,
-    pub listeners: Vec<Arc<crate::listener::JavaListener>>,
-    /// Objects without a meaning here, by the option's name.
-    pub kept: BTreeMap<&'static str, String>,
-    /// True after Java has cancelled the compaction.
-    pub canceled: Arc<std::sync::atomic::AtomicBool>,
-}
-
-/// A table factory.
-#[derive(Clone)]
-pub struct Table {
-    /// RocksDB's name of the factory.
-    pub name: &'static str,
-    /// The options of block-based tables; `None` for a format that is not supported.
-    pub options: Option<BlockBasedOptions>,
-    /// True if a persistent cache was set. The engine has none: the setting is only kept.
-    pub persistent_cache: bool,
-}
-
-impl Table {
-    /// Returns a factory of block-based tables.
-    pub fn block_based(options: BlockBasedOptions) -> Table {
-        Table {
-            name: "BlockBasedTable",
-            options: Some(options),
-            persistent_cache: false,
+impl Settings {
+    /// Returns the engine's options of a read.
+    #[inline]
+    pub fn read_options(&self) -> crate::fail::Result<Arc<ReadOptions>> {
+        if let Some(options) = &*self.read.load() {
+            return Ok(Arc::clone(options));
         }
+        let options = Arc::new(self.look(Inner::read_options)?);
+        self.read.store(Some(Arc::clone(&options)));
+        Ok(options)
     }
-}
 
-/// A memtable factory.
-#[derive(Clone, Copy)]
-pub struct Memtable {
-    /// RocksDB's name of the factory.
-    pub name: &'static str,
-    /// The engine's factory; `None` if the engine has none of that kind.
-    pub factory: Option<esker::MemtableFactory>,
-}
-
-impl Parts {
-    /// Overwrites the parts with those that `other` has.
-    pub fn join(&mut self, other: Parts) {
-        macro_rules! options {
-            ($($field:ident),+) => { $( self.$field = other.$field.or(self.$field.take()); )+ };
+    /// Returns the engine's options of a write.
+    #[inline]
+    pub fn write_options(&self) -> Arc<WriteOptions> {
+        if let Some(options) = &*self.write.load() {
+            return Arc::clone(options);
         }
-        options!(
-            comparator,
-            merge_operator,
-            compaction_filter,
-            compaction_filter_factory,
-            prefix_extractor,
-            partitioner,
-            table,
-            memtable,
-            statistics,
-            rate_limiter,
-            write_buffer_manager,
-            sst_file_manager,
-            row_cache,
-            info_log,
-            compression,
-            bottommost_compression,
-            universal,
-            fifo,
-            env,
-            snapshot,
-            lower_bound,
-            upper_bound,
-            timestamp,
-            iter_start_ts,
-            table_filter,
-            wal_filter,
-            full_history_ts_low,
-            file_checksum
-        );
-        macro_rules! lists {
-            ($($field:ident),+) => { $( if !other.$field.is_empty() { self.$field = other.$field; } )+ };
-        }
-        lists!(
-            collectors,
-            listeners,
-            compression_per_level,
-            level_multipliers,
-            db_paths,
-            cf_paths
-        );
-        self.kept.extend(other.kept);
+        let options = Arc::new(self.look(Inner::write_options));
+        self.write.store(Some(Arc::clone(&options)));
+        options
     }
 }
 
@@ -463,5 +356,75 @@ fn check_format_version(table: &BlockBasedOptions) -> Result<()> {
             "Unsupported BlockBasedTable format_version: {} is outside {VERSIONS:?}",
             table.format_version
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use esker::option_table::OptionTable;
+
+    use super::*;
+    use crate::settings::{Field, Use, Value};
+
+    #[test]
+    fn every_row_is_the_engines() {
+        let missing = |fields: &[Field], has: fn(&str) -> bool| -> Vec<&str> {
+            let rows = fields.iter().filter(|field| field.used == Use::Row);
+            rows.map(|field| field.name).filter(|name| !has(name)).collect()
+        };
+        let none: [&str; 0] = [];
+        assert_eq!(missing(&DB, |name| Options::row(name).is_some()), none);
+        assert_eq!(
+            missing(&CF, |name| ColumnFamilyOptions::row(name).is_some()),
+            none
+        );
+    }
+
+    #[test]
+    fn defaults_reach_the_engine_and_what_is_kept_is_named() {
+        let mut inner = Inner::default();
+        let options = inner.database().unwrap();
+        assert_eq!(options.max_open_files, -1);
+        assert_eq!(options.column_family.ttl, u64::MAX - 1);
+        assert_eq!(options.kept_options, BTreeMap::new());
+        inner.set("max_background_jobs", Value::Int(-5));
+        inner.set("ttl", Value::Int(7));
+        inner.set("arena_block_size", Value::Int(4096));
+        let options = inner.database().unwrap();
+        assert_eq!(options.max_background_jobs, 1, "brought into its range");
+        assert_eq!(options.column_family.ttl, 7);
+        assert_eq!(options.kept_options["arena_block_size"], "4096");
+    }
+
+    #[test]
+    fn objects_and_limits_of_reads_reach_the_engine() {
+        let cache = esker::Cache::new(Default::default());
+        let (mut given, mut inner) = (Inner::default(), Inner::default());
+        given.parts.row_cache = Some(cache.clone());
+        given.parts.sst_file_manager = esker::SstFileManager::new(Default::default()).ok();
+        inner.join(given);
+        let options = inner.database().unwrap();
+        assert!(options.row_cache.is_some_and(|given| Arc::ptr_eq(&given, &cache)));
+        assert!(options.sst_file_manager.is_some() && options.kept_options.is_empty());
+        for (set, wanted) in [(0, None), (-1, None), (7, Some(Duration::from_micros(7)))] {
+            inner.set("io_timeout", Value::Int(set));
+            assert_eq!(inner.read_options().unwrap().io_timeout, wanted);
+        }
+        assert!(!inner.read_options().unwrap().pin_data);
+        inner.set("pin_data", Value::Int(1));
+        assert!(inner.read_options().unwrap().pin_data);
+    }
+
+    #[test]
+    fn options_the_engine_is_to_get_are_refused_until_it_has_them() {
+        for field in DB.iter().chain(&CF).filter(|field| field.used == Use::Later) {
+            let mut inner = Inner::default();
+            inner.set(field.name, Value::Int(1));
+            let has = Options::row(field.name).is_some() || ColumnFamilyOptions::row(field.name).is_some();
+            match inner.database() {
+                Ok(_) => assert!(has, "{}", field.name),
+                Err(error) => assert!(!has && error.message().contains(field.name), "{error}"),
+            }
+        }
     }
 }

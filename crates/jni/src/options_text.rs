@@ -18,7 +18,7 @@ use crate::frame::native;
 use crate::generated::options::{CF, DB};
 use crate::handles;
 use crate::objects::{Family, database};
-use crate::options::Table;
+use crate::settings::Table;
 use crate::settings::{Field, Inner, Settings, Value};
 
 /// RocksJava's number of a compression option that is not set.

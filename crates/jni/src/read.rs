@@ -4,9 +4,10 @@ use esker::KeyMayExist;
 use jni_sys::jlong;
 
 use crate::env::{Env, JBuffer, JByteArray, JByteArrays, JIntArray, JLongArray, JObjects};
-use crate::fail::{Result, status, status_ok};
+use crate::fail::Result;
 use crate::frame::native;
 use crate::objects::{Family, Shown, database, read_options};
+use crate::status::{status, status_ok};
 
 /// The place of a key in an array.
 type Part = (JByteArray, i32, i32);

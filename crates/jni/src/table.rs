@@ -14,7 +14,7 @@ use crate::env::{Env, JString};
 use crate::fail::{Fail, Result};
 use crate::frame::native;
 use crate::handles;
-use crate::options::{Memtable, Table};
+use crate::settings::{Memtable, Table};
 
 /// `org.rocksdb.Filter`.
 struct FilterObject(FilterPolicy);

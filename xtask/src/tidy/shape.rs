@@ -24,7 +24,7 @@ const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("crates/engine/src/log/event_logger.rs", "compaction", 107),
     ("crates/engine/src/log/event_logger.rs", "on_event", 293),
     ("crates/engine/src/report/property_int.rs", "property_int", 132),
-    ("crates/jni/src/listener.rs", "on_event", 147),
+    ("crates/jni/src/listener/events.rs", "on_event", 147),
     ("crates/sst/src/writer/meta.rs", "finish", 122),
     ("tools/db_bench/src/options.rs", "from_flags", 160),
     ("tools/db_bench/src/page/tables.rs", "all_metrics", 208),

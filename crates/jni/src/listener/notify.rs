@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use esker::{CompactionReason, Error, FlushReason, IngestedFile, StallCondition, TableProperties};
 use jni_sys::{jlong, jvalue};
 
-use super::{Callback, Listeners, STATUS};
+use super::java::{Callback, Listeners, STATUS};
 use crate::compaction_job_info::{self, JobInfo, reason_number};
 use crate::compaction_job_stats::JobStats;
 use crate::env::Env;
-use crate::fail::status_of;
 use crate::handles;
+use crate::status::status_of;
 use crate::table_properties;
 
 impl Listeners {
@@ -35,7 +35,7 @@ impl Listeners {
         }
     }
 
-    pub(super) fn tell_flush(
+    pub(super) fn notify_flush(
         &self,
         callback: Callback,
         family: &str,
@@ -135,7 +135,7 @@ impl Listeners {
         }
     }
 
-    pub(super) fn tell_compaction(&self, callback: Callback, name: &str, info: &JobInfo) {
+    pub(super) fn notify_compaction(&self, callback: Callback, name: &str, info: &JobInfo) {
         for listener in &self.list {
             listener.call(
                 callback,
@@ -159,7 +159,7 @@ impl Listeners {
         }
     }
 
-    pub(super) fn tell_ingested(&self, family: &str, files: &[IngestedFile]) {
+    pub(super) fn notify_ingested(&self, family: &str, files: &[IngestedFile]) {
         for (listener, file) in self
             .list
             .iter()
@@ -204,7 +204,7 @@ impl Listeners {
     }
 
     /// Notifies the listeners that the creation of a table begins, succeeds or fails.
-    pub(super) fn tell_table(
+    pub(super) fn notify_table(
         &self,
         family: &str,
         job: u64,
@@ -266,7 +266,7 @@ impl Listeners {
         }
     }
 
-    pub(super) fn tell_deleted(&self, path: &str) {
+    pub(super) fn notify_deleted(&self, path: &str) {
         for listener in &self.list {
             listener.call(
                 Callback::TableFileDeleted,
@@ -295,7 +295,7 @@ impl Listeners {
         }
     }
 
-    pub(super) fn tell_sealed(&self, family: &str, numbers: [u64; 4]) {
+    pub(super) fn notify_sealed(&self, family: &str, numbers: [u64; 4]) {
         for listener in &self.list {
             listener.call(
                 Callback::MemtableSealed,
@@ -318,7 +318,7 @@ impl Listeners {
         }
     }
 
-    pub(super) fn tell_stall(&self, family: &str, previous: StallCondition, condition: StallCondition) {
+    pub(super) fn notify_stall(&self, family: &str, previous: StallCondition, condition: StallCondition) {
         for listener in &self.list {
             listener.call(
                 Callback::StallConditionsChanged,
@@ -348,7 +348,7 @@ impl Listeners {
         }
     }
 
-    pub(super) fn tell_error(&self, action: &str, error: &Error) {
+    pub(super) fn notify_error(&self, action: &str, error: &Error) {
         for listener in &self.list {
             listener.call(
                 Callback::BackgroundError,
