@@ -4,6 +4,8 @@
 mod burden;
 pub mod data;
 pub mod engine;
+mod run;
+mod threads;
 pub mod transaction;
 pub mod worker;
 pub mod workload;

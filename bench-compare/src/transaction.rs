@@ -2,7 +2,7 @@
 
 use crate::burden::Burden;
 use crate::data::{Data, KEY_SIZE, key};
-use crate::workload::{Done, Pace, by_threads};
+use crate::threads::{Done, Pace, by_threads};
 
 /// The method by which a transaction excludes others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,9 @@ use clap::{Args, Parser};
 
 use crate::data::Data;
 use crate::engine::{Engine, Feature, Kind, Scan, Settings};
-use crate::workload::{self, Done, Pace, Shape, Workload};
+use crate::run;
+use crate::threads::{Done, Pace, Shape};
+use crate::workload::Workload;
 use crate::{transaction, write};
 
 /// A run that takes longer hangs.
@@ -308,7 +310,7 @@ pub fn run<E: Engine>(task: &Task) -> Result<Sample, String> {
         Workload::Recovery(mib) => write::recover::<E>(&task.dir, &settings, &data, mib, &pace),
         benchmark => {
             let db = E::open(&task.dir, &settings);
-            let done = workload::run(&db, benchmark, &data, &pace);
+            let done = run::run(&db, benchmark, &data, &pace);
             (db, done)
         }
     };

@@ -9,12 +9,12 @@ use paired::Cost;
 use crate::burden::Burden;
 use crate::data::{Data, KEY_SIZE, key, stream_key, write_key};
 use crate::engine::{Engine, Scan, Settings};
+use crate::threads::{Done, Pace, by_threads};
 use crate::workload::Workload::{
-    Compact, FillRandom, FillRandomBatch, FillSeqBatch, FillSeqDesc, FillStreams, FillStreamsAndWait,
+    self, Compact, FillRandom, FillRandomBatch, FillSeqBatch, FillSeqDesc, FillStreams, FillStreamsAndWait,
     FillStreamsInTurn, FillSync, FillUniqueRandomAndWait, Mixgraph, Overwrite, OverwriteAndWait,
     OverwriteTail,
 };
-use crate::workload::{Done, Pace, Workload, by_threads};
 
 /// One of so many writes is done if every one is synced.
 pub const SYNCED_SHARE: u64 = 100;

@@ -2,8 +2,10 @@
 
 use paired::{Finished, Line};
 
-use super::Metric;
-use super::run::Side;
+use super::table::Metric;
+
+/// The figures of one side, or the reason why there are none.
+pub type Side = Result<f64, String>;
 
 /// The reason why a level has no time per job.
 pub const NO_JOB: &str = "no job into the level";

@@ -1,7 +1,6 @@
 //! L0 to L2 with compression or without.
 
-use super::tables::{bench, row, setup};
-use super::{Metric, Run, Sizes, Table};
+use super::table::{Metric, Run, Sizes, Table, bench, row, setup};
 
 /// The levels of the compression table: L0 to L2 without, everything from L3 on in LZ4.
 fn run(sizes: &Sizes, workload: &'static str, compressed: bool) -> Run {

@@ -1,7 +1,6 @@
 //! mixgraph: its settings, its hit rate by the size of the cache, and each of its kinds of operations alone.
 
-use super::tables::{PICTURE, bench, row, setup};
-use super::{Metric, Row, Setup, Sizes, Table};
+use super::table::{Metric, PICTURE, Row, Setup, Sizes, Table, bench, row, setup};
 
 const DIST: &str = "--key_dist_a=0.002312 --key_dist_b=0.3467";
 const PREFIX: &str = "--keyrange_dist_a=14.18 --keyrange_dist_b=-2.917 --keyrange_dist_c=0.0164 \

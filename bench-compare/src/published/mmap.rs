@@ -1,7 +1,6 @@
 //! Tables that are read through a memory map, compared with pread.
 
-use super::tables::{PICTURE, bench, row, setup};
-use super::{Metric, Setup, Sizes, Table};
+use super::table::{Metric, PICTURE, Setup, Sizes, Table, bench, row, setup};
 
 /// Cached by the engine.
 pub fn cached(sizes: &Sizes) -> Table {

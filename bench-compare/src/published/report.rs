@@ -4,9 +4,10 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use super::figure::NO_JOB;
-use super::run::{Cell, Runner, Side};
-use super::{PublishedArgs, Row, Run, Table};
+use super::args::PublishedArgs;
+use super::figure::{NO_JOB, Side};
+use super::run::{Cell, Runner};
+use super::table::{Row, Run, Table};
 
 const SOURCES: &str = "\
 S1 is RocksDB's pull request 13354 (iterators that refresh themselves), S2 its pull requests 4449 and 4493 (range
@@ -218,7 +219,8 @@ fn machine(dir: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Metric, Sizes, tables};
+    use super::super::table::{Metric, Sizes};
+    use super::super::tables;
     use super::*;
 
     #[test]

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use paired::{Comparison, Finished, MARGIN, median};
 
-use super::figure::{figure, moved_and_written};
-use super::{Better, Metric, Row, Run, Setup};
+use super::figure::{Side, figure, moved_and_written};
+use super::table::{Better, Metric, Row, Run, Setup};
 use crate::collect::{self, Case, Costs};
 use crate::compare::{Arena, entrants};
 use crate::versions::{self, collection, ycsb};
@@ -18,9 +18,6 @@ use bench_worker::workload::Workload;
 
 /// A command that takes longer hangs.
 const LIMIT: Duration = Duration::from_secs(1_800);
-
-/// The figures of one side, or the reason why there are none.
-pub type Side = Result<f64, String>;
 
 /// The measurements of a row.
 #[derive(Clone, Debug)]

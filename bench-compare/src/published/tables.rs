@@ -4,11 +4,9 @@
 //! time of a run. If a document has no command, it is derived from the settings in the text, and the table's
 //! note says so.
 
-use super::{Better, Metric, Row, Run, Setup, Sizes, Table, levels, mixgraph, mmap, versions};
+use super::table::{Metric, PICTURE, Row, Run, Setup, Sizes, Table, bench, row, setup};
+use super::{levels, mixgraph, mmap, versions};
 use bench_worker::workload::Workload;
-
-/// Published figures and cells without one.
-pub(super) const PICTURE: &str = "picture";
 
 /// Every table, at these sizes.
 pub fn all(sizes: &Sizes) -> Vec<Table> {
@@ -33,33 +31,6 @@ pub fn all(sizes: &Sizes) -> Vec<Table> {
         versions::collection_by_compactions(),
         versions::ycsb(sizes),
     ]
-}
-
-/// A row of a table of operations a second.
-pub(super) fn row(label: impl Into<String>, published: impl Into<String>, metric: Metric, run: Run) -> Row {
-    Row {
-        label: label.into(),
-        published: published.into(),
-        before: None,
-        metric,
-        run,
-    }
-}
-
-pub(super) fn bench(setup: Option<&Setup>, flags: String, workload: &'static str) -> Run {
-    Run::DbBench {
-        setup: setup.cloned(),
-        flags,
-        workload,
-    }
-}
-
-pub(super) fn setup(name: &str, flags: String) -> Setup {
-    Setup {
-        name: name.to_owned(),
-        flags,
-        cold: false,
-    }
 }
 
 /// Three lengths of scans: steps after a seek, the number of sought keys, and the document's unit.
@@ -551,46 +522,5 @@ fn streams(sizes: &Sizes) -> Table {
                is no ratio.",
         means: false,
         rows,
-    }
-}
-
-impl Metric {
-    /// Unit, for the report.
-    pub fn name(self) -> String {
-        match self {
-            Metric::OpsPerSecond => "ops/s".to_owned(),
-            Metric::MillisPerOp => "ms/op".to_owned(),
-            Metric::MicrosPerOp => "us/op".to_owned(),
-            Metric::WritesPerSecond => "writes/s".to_owned(),
-            Metric::MegabytesIngested => "MB ingested".to_owned(),
-            Metric::MegabytesFlushed => "MB flushed".to_owned(),
-            Metric::MegabytesCompacted => "MB compacted".to_owned(),
-            Metric::CompactionSeconds => "s of jobs (c.wsecs)".to_owned(),
-            Metric::CompactionCpuSeconds => "CPU s of jobs (c.csecs)".to_owned(),
-            Metric::CompactionCpuPerWrite => "cpu/w (c.csecs/wps)".to_owned(),
-            Metric::CacheHitPercent => "% cache hits".to_owned(),
-            Metric::MoveRatio => "move-ratio".to_owned(),
-            Metric::MbPerSecond => "MB/s".to_owned(),
-            Metric::WriteAmplification => "write amplification".to_owned(),
-            Metric::StallPercent => "% stalled".to_owned(),
-            Metric::KilobytesReadPerOp => "KB read/op".to_owned(),
-            Metric::SecondsPerJob(_) => "s/job".to_owned(),
-            Metric::MicrosPerCall => "us/call".to_owned(),
-            Metric::InstructionsPerCall => "instructions/call".to_owned(),
-            Metric::TableMegabytes => "MB of tables".to_owned(),
-        }
-    }
-
-    /// The better direction.
-    pub fn better(self) -> Better {
-        match self {
-            Metric::OpsPerSecond
-            | Metric::MbPerSecond
-            | Metric::WritesPerSecond
-            | Metric::MegabytesIngested
-            | Metric::CacheHitPercent
-            | Metric::MoveRatio => Better::More,
-            _ => Better::Less,
-        }
     }
 }

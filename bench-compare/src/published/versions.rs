@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::tables::row;
-use super::{Metric, Row, Run, Sizes, Table};
+use super::table::{Metric, Row, Run, Sizes, Table, row};
 use crate::collect::Case;
 use crate::versions::collection::Collection;
 use crate::versions::ycsb;
