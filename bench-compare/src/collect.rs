@@ -104,7 +104,7 @@ impl Data {
         let mut rng = fastrand::Rng::with_seed(51462);
         let mut bytes = || (0..LEN).map(|_| rng.u8(..)).collect::<Vec<u8>>();
         let mut keys: Vec<Vec<u8>> = (0..case.keys).map(|_| bytes()).collect();
-        // Otherwise the first collection would sort them.
+        // The keys are sorted here, so that the first collection does not sort them.
         keys.sort_unstable();
         Data {
             case,
@@ -248,7 +248,7 @@ mod tests {
             };
             let costs = measure(case, 2, &dir.path().join(nth.to_string())).unwrap();
             assert!(costs.micros.iter().flatten().all(|micros| *micros > 0.0));
-            // Not every machine counts them.
+            // Instructions cannot be counted on every machine.
             if let Ok(instructions) = costs.instructions {
                 assert!(instructions.iter().all(|count| *count > 100.0));
             }

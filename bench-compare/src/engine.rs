@@ -32,7 +32,7 @@ pub struct Settings {
     pub direct: bool,
     /// Reads use memory maps of the files.
     pub mmap: bool,
-    /// Compacts only on request; all but Esker and RocksDB ignore it.
+    /// Compacts only on request; engines other than Esker and RocksDB ignore this option.
     pub disable_auto_compactions: bool,
 }
 
@@ -142,7 +142,7 @@ pub enum Kind {
     RocksDbTuned,
     /// RocksDB with its defaults.
     RocksDbDefault,
-    /// The other LSM tree in Rust.
+    /// fjall, another LSM tree in Rust.
     Fjall,
     /// The B-tree in a memory map.
     Lmdb,
@@ -163,7 +163,7 @@ const KINDS: &[(&str, Kind)] = &[
 ];
 
 impl Kind {
-    /// The program that runs workloads over it.
+    /// The program that runs workloads over the engine.
     pub fn program(self) -> &'static str {
         match self {
             Kind::Esker => "bench-esker",

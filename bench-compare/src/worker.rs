@@ -58,7 +58,7 @@ pub struct Common {
     /// Writes per second during the reads of `...whilewriting` and `readwhiledeleting`.
     #[arg(long, default_value_t = 20_000)]
     pub writes_per_second: u64,
-    /// The shape of the database that is read.
+    /// The contents of the database that is read.
     #[arg(long, value_enum, default_value_t = Shape::Compacted)]
     pub shape: Shape,
 }

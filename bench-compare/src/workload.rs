@@ -190,7 +190,7 @@ impl Workload {
         !self.is_fill()
     }
 
-    /// True if it reads a loaded database and changes it.
+    /// True if the workload reads a loaded database and changes it.
     pub fn changes_what_it_reads(self) -> bool {
         matches!(
             self,

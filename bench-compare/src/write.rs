@@ -16,7 +16,7 @@ use crate::workload::Workload::{
     OverwriteTail,
 };
 
-/// One of so many writes is done if every one is synced.
+/// With a sync for every write, the number of operations is divided by this.
 pub const SYNCED_SHARE: u64 = 100;
 
 /// The slowest of so many operations is the 99.9th percentile.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::shell::{self, Outcome};
 use crate::{fuzz, simulate};
 
-/// The maximum time in seconds of a turn of all parts: the next turn finds something else.
+/// The maximum time in seconds of one turn of all parts; the next turn has other seeds.
 const TURN: u64 = 600;
 
 /// Longer runs are worth an optimised build; shorter ones use the tests' builds, with their debug assertions.

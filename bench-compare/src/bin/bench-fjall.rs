@@ -76,7 +76,7 @@ impl Engine for Fjall {
             .count() as u64
     }
 
-    /// It has no range tombstones: each key is removed.
+    /// Removes each key: fjall has no range tombstones.
     fn delete_range(&self, from: &[u8], to: &[u8]) {
         let doomed = self.keys.range(from..to).map(|guard| guard.key().expect("scan"));
         for key in doomed.collect::<Vec<_>>() {
@@ -120,7 +120,7 @@ impl Engine for Fjall {
         }
     }
 
-    /// It has no such count.
+    /// `None`: fjall does not count the bytes that it writes.
     fn write_amplification(&self) -> Option<f64> {
         None
     }

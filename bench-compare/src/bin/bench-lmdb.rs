@@ -94,7 +94,7 @@ impl Engine for Lmdb {
             .count() as u64
     }
 
-    /// It has no range tombstones: each key is removed, in one transaction.
+    /// Removes each key, in one transaction: LMDB has no range tombstones.
     fn delete_range(&self, from: &[u8], to: &[u8]) {
         let mut txn = self.env.write_txn().expect("begin a write");
         let range = (Bound::Included(from), Bound::Excluded(to));
@@ -122,13 +122,13 @@ impl Engine for Lmdb {
         self.env.force_sync().expect("sync");
     }
 
-    /// A B-tree has one level.
+    /// Returns at once: a B-tree has one level.
     fn compact(&self) {}
 
-    /// It has no background work.
+    /// Returns at once: LMDB has no background work.
     fn settle(&self) {}
 
-    /// It has no such count.
+    /// `None`: LMDB does not count the bytes that it writes.
     fn write_amplification(&self) -> Option<f64> {
         None
     }

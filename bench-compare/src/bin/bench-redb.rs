@@ -113,7 +113,7 @@ impl Engine for Redb {
             .count() as u64
     }
 
-    /// It has no range tombstones: each key is removed, in one transaction.
+    /// Removes each key, in one transaction: redb has no range tombstones.
     fn delete_range(&self, from: &[u8], to: &[u8]) {
         self.change(|rows| rows.retain_in(from..to, |_, _| false).expect("delete range"));
     }
@@ -132,13 +132,13 @@ impl Engine for Redb {
         self.write(true, |_| ());
     }
 
-    /// A B-tree has one level.
+    /// Returns at once: a B-tree has one level.
     fn compact(&self) {}
 
-    /// It has no background work.
+    /// Returns at once: redb has no background work.
     fn settle(&self) {}
 
-    /// It has no such count.
+    /// `None`: redb does not count the bytes that it writes.
     fn write_amplification(&self) -> Option<f64> {
         None
     }

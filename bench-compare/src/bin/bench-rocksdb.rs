@@ -232,7 +232,8 @@ fn default(settings: &Settings) -> rocksdb::Options {
 
 /// An option without a setter in the crate.
 const ALIGNED: &str = "block_based_table_factory={block_align=true}";
-/// Another one: index blocks are searched by interpolation if their keys are spread evenly.
+/// An option without a setter in the crate: index blocks are searched by interpolation if their keys are
+/// spread evenly.
 const TUNED: &str = "block_based_table_factory={index_block_search_type=kAuto;uniform_cv_threshold=0.2}";
 
 fn tuned(settings: &Settings) -> rocksdb::Options {

@@ -117,7 +117,8 @@ fn keys_written(output: &str) -> Option<f64> {
     Some(digits.parse::<f64>().ok()? * factor)
 }
 
-/// The MB that writes brought: a rate times a time, which is more precise than gigabytes with two decimals.
+/// The megabytes of user writes: their rate multiplied by the time, which is more precise than gigabytes with
+/// two decimals.
 fn ingested(output: &str) -> Option<f64> {
     let line = output
         .lines()

@@ -60,7 +60,7 @@ pub fn document(
 fn one(table: &Table, cells: &[Cell]) -> String {
     let mut text = format!("\n## {}: {}\n\n{}\n\n", table.source, table.title, table.note);
     text.push_str(&commands(&table.rows));
-    // Only documents with such figures have the column.
+    // Documents with figures from before a change have a column for them.
     let compares = table.rows.iter().any(|row| row.before.is_some());
     let (before, line) = if compares {
         (" document, before |", "---|")

@@ -62,7 +62,8 @@ pub enum Metric {
     CompactionSeconds,
     /// The CPU time of flushes and compactions.
     CompactionCpuSeconds,
-    /// That time in seconds, divided by the operations per second, as in the document.
+    /// The CPU time of flushes and compactions in seconds, divided by the operations per second, as in the
+    /// document.
     CompactionCpuPerWrite,
     /// The lookups in the block cache that found their block.
     CacheHitPercent,

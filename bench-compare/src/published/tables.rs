@@ -264,7 +264,7 @@ fn tombstone_kinds(sizes: &Sizes) -> Table {
     /// Microseconds per operation and operations per second, means and standard deviations.
     type Figures = [&'static str; 2];
     const NONE: Figures = ["0.6186 ± 0.04637", "1625252.90 ± 124679.41"];
-    /// Expanded and unexpanded.
+    /// For each size, the figures of an expanded DELETERANGE and of one that stays a range tombstone.
     const PUBLISHED: [(&str, u64, [Figures; 2]); 6] = [
         (
             "500",

@@ -223,7 +223,7 @@ impl Times {
         now.max(last.unwrap_or(0) + 1)
     }
 
-    /// Everything written so far is at or before it.
+    /// A time at or after every version that was written so far.
     fn present(&self) -> u64 {
         now().max(self.0.load(Ordering::Relaxed))
     }

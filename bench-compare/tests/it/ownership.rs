@@ -15,7 +15,7 @@ use crate::rocksdb_store::RocksDbStore;
 /// The number of turns of a plain test run.
 const TURNS: usize = 200;
 
-/// Then another directory is begun, with other families.
+/// The number of turns in one directory; the next directory has other families.
 const TURNS_PER_DIRECTORY: usize = 50;
 
 /// The number of levels, which an open database cannot change.

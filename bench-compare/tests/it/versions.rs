@@ -119,7 +119,7 @@ fn verify_and_write(min_older: u64) {
     );
     let db = DB::open(&theirs(), dir.path()).unwrap();
     assert_eq!(read_by_rocksdb(&db).unwrap(), rows);
-    // Its compactions keep the order and every version.
+    // Compactions keep the order and every version.
     let mut newest = Vec::new();
     mvcc::encode_key(&mut newest, b"key00007", Timestamp::from_secs(100));
     let value = rows.iter().find(|(_, value)| value.len() > 60).unwrap();

@@ -225,7 +225,7 @@ impl ArrowStream {
 /// The rows of an iterator as record batches. The reader of the stream may or may not hold the GIL.
 struct Batches {
     shared: Handle,
-    /// `None` at the end.
+    /// The iterator; `None` once its rows have ended.
     iter: Option<Detached<DbIterator>>,
     started: bool,
     reverse: bool,

@@ -58,7 +58,7 @@ fn open(iter: &mut Option<Detached<DbIterator>>) -> Result<&mut DbIterator> {
 fn standing(iter: &mut DbIterator) -> Result<&mut DbIterator> {
     match iter.valid() {
         true => Ok(iter),
-        false => Err(Error::invalid_argument("the cursor stands on no row")),
+        false => Err(Error::invalid_argument("the cursor is on no row")),
     }
 }
 

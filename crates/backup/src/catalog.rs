@@ -36,7 +36,7 @@ pub(crate) struct Corrupt {
 pub(crate) struct FileInfo {
     pub size: u64,
     pub crc32c: Option<u32>,
-    /// The number of backups that name it.
+    /// The number of backups that name the file.
     pub refs: usize,
 }
 

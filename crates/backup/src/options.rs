@@ -15,7 +15,7 @@ pub enum ShareFilesNaming {
     /// A name has the file's CRC-32C and size. A table must be read entirely to find out whether the
     /// directory has it already.
     LegacyCrc32cAndFileSize,
-    /// A name has the id of the session that wrote the table.
+    /// The name of a shared table contains the id of the session that wrote it.
     UseDbSessionId,
     /// A name has the id of that session, and the size of the table.
     #[default]

@@ -57,7 +57,7 @@ impl BackupEngine {
         let meta = self.catalog.good(id)?;
         if let Some(excluded) = meta.excluded.first() {
             return Err(Error::not_supported(format!(
-                "backup {id} was made without {} of its files, which lie elsewhere: {excluded}",
+                "backup {id} was made without {} of its files, which are elsewhere: {excluded}",
                 meta.excluded.len()
             )));
         }
@@ -227,7 +227,7 @@ impl Restoration<'_> {
         Ok(())
     }
 
-    /// RocksDB's name for it.
+    /// RocksDB's name of a CURRENT that is not complete yet.
     fn current_temporary(&self) -> PathBuf {
         self.db_dir.join("CURRENT.tmp")
     }

@@ -556,7 +556,7 @@ impl Clock {
         let mut tables = self.tables.lock();
         let old = self.table();
         if !is_full(old) {
-            // Another thread was faster.
+            // Another thread has replaced the full table meanwhile.
             return;
         }
         self.gate.fetch_or(SHUT, Ordering::Acquire);

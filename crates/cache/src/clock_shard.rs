@@ -25,7 +25,7 @@ pub(crate) struct ClockShard<'a, V> {
 /// Why an entry is removed.
 #[derive(Clone, Copy)]
 enum Going {
-    /// Its room is needed: the entry may go to the secondary cache.
+    /// The entry is removed to make room, and may go to the secondary cache.
     Evicted,
     /// A caller erased the entry: its value is not needed any more.
     Erased,

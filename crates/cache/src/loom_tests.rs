@@ -220,7 +220,8 @@ fn last_pins_of_a_parked_entry() {
     model(|kind| {
         let fixture = Fixture::new(kind, 1);
         let pinned = fixture.insert(0);
-        // This insertion finds 0 pinned and parks it; the new entry is over capacity, so it is parked too.
+        // This insertion finds entry 0 pinned and parks it; the new entry is over capacity, so it is parked
+        // too.
         let over = fixture.insert(1);
         let reader = spawn(&fixture, |f| {
             f.get(0);

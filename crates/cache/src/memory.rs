@@ -263,7 +263,7 @@ impl Buffer {
         // SAFETY: the header of a buffer in a part is an `Arc` of it, which the buffer holds meanwhile.
         let part = part.map(|part| unsafe { ManuallyDrop::new(Arc::from_raw(part.as_ptr())) });
         Buffer::with(part.as_deref(), len, |start| {
-            // SAFETY: as in `copy_of`.
+            // SAFETY: `start` has room for `len` bytes, as in `copy_of`.
             unsafe { start.as_ptr().write_bytes(0, len) };
         })
     }
@@ -329,7 +329,8 @@ impl Drop for Buffer {
                 // SAFETY: the header is an `Arc` that this buffer owns, and is not read again.
                 let part = unsafe { Arc::from_raw(part.as_ptr()) };
                 let layout = layout_of(self.len + HEADER);
-                // SAFETY: it was allocated there with this layout. `part` keeps the part alive here.
+                // SAFETY: the buffer was allocated by that heap with this layout. `part` keeps the heap alive
+                // during the call.
                 unsafe { part.heap.lock().deallocate(allocation.as_ptr(), layout) };
             }
             None => HeapPiece {

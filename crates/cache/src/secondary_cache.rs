@@ -20,7 +20,7 @@ pub trait Demote: Sized + 'static {
     /// has next to no memory of its own.
     fn placeholder() -> Self;
 
-    /// True only of a [`placeholder`](Demote::placeholder).
+    /// True if this value is a [`placeholder`](Demote::placeholder).
     fn is_placeholder(&self) -> bool;
 }
 
@@ -30,8 +30,8 @@ pub trait Demote: Sized + 'static {
 /// See the example of [`TieredCacheOptions`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AdmissionPolicy {
-    /// At the second eviction: the first one leaves a placeholder. RocksDB's `placeholder`, and its `auto`.
-    /// Default.
+    /// An entry is admitted at its second eviction; the first eviction leaves a placeholder. RocksDB's
+    /// `placeholder`, which its `auto` chooses. Default.
     #[default]
     Placeholder,
     /// At the first eviction, if the entry was hit since its insertion: `allow_cache_hits`.

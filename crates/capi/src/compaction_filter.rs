@@ -46,7 +46,7 @@ pub struct rocksdb_compactionfiltercontext_t {
 
 /// A factory of filters.
 pub enum FilterFactory {
-    /// The same filter for all compactions.
+    /// One filter that all compactions use.
     Shared(Arc<Filter>),
     /// Calls the caller's function.
     Callback {

@@ -17,7 +17,7 @@ extern "C" fn in_child() {
 
 fn watch() {
     WATCHED.call_once(|| {
-        // It fails only without memory; then forks are not noticed.
+        // The registration fails only without memory; then forks are not noticed.
         // SAFETY: the function only changes an atomic number.
         let _ = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
     });

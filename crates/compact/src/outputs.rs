@@ -93,7 +93,7 @@ impl FileBounds {
         self.add_seqno(tombstone.seqno);
     }
 
-    /// Extends the bounds to those of a later range that shares no key.
+    /// Extends the bounds to those of the range `behind`, which comes later and shares no key with them.
     pub fn append(&mut self, behind: FileBounds) {
         if self.is_empty() {
             *self = behind;
@@ -149,8 +149,8 @@ pub trait OutputSink<C> {
         false
     }
 
-    /// Adds all entries of that block, and does not move `input`. False, with nothing added, if the block
-    /// cannot be copied after all.
+    /// Adds all entries of the block at `input`'s position, and does not move `input`. False, with nothing
+    /// added, if the block cannot be copied after all.
     fn copy_block(&mut self, input: &mut C) -> Result<bool> {
         let _ = input;
         Ok(false)

@@ -123,7 +123,7 @@ pub fn depth(
             let files = inputs.l0_files as f64 + inputs.unflushed_memtables as f64 + filled;
             (files - slow) / (stop - slow).max(1.0)
         }
-        // These causes stop writes, or have a rate of their own.
+        // Stalls of these causes stop writes, or have a rate of their own.
         StallCause::WriteBufferManagerLimit | StallCause::LowPriority | StallCause::WalLocked => 1.0,
         StallCause::PendingCompactionBytes => {
             let soft = options.soft_pending_compaction_bytes_limit;

@@ -84,11 +84,11 @@ mod tests {
     #[test]
     fn a_run_leaves_room_for_those_that_come_before_it_is_compacted() {
         assert_eq!(universal(&[u64::MAX], 1, 1 << 40), 0);
-        // It fits, and as much again less 1 percent.
+        // The directory has room for the run and for as much again, less 1 percent.
         assert_eq!(universal(&[200, 0], 1, 100), 0);
         assert_eq!(universal(&[199, 0], 1, 100), 1);
         assert_eq!(universal(&[160, 0], 50, 100), 0);
-        // A file too large for the first directory leaves it to smaller files.
+        // A file that does not fit into the first directory leaves the room there to smaller files.
         assert_eq!(universal(&[90, 120, 0], 1, 100), 1);
         assert_eq!(universal(&[90, 100, 0], 1, 100), 2, "it must have more than that");
         assert_eq!(universal(&[1, 2, 3, u64::MAX], 1, 1 << 50), 3);

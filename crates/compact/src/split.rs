@@ -150,8 +150,8 @@ impl OutputSplitter {
         border.is_none_or(|border| before(&border.key)) && boundary.is_none_or(before)
     }
 
-    /// The [prefix](base::internal_key::prefix) below which user keys in bytewise order, from the last one
-    /// shown on, end no file by their place.
+    /// The [prefix](base::internal_key::prefix) below which no user key is a place to cut the output file.
+    /// Only for keys in bytewise order, from the last key shown on.
     pub fn uncut_below(&self) -> u64 {
         if self.limits.output_level == 0 {
             return u64::MAX;

@@ -328,8 +328,8 @@ pub fn lowest_level(
     let levels = version.num_levels();
     let around = |level: usize| files_around(version, level, stream);
     let above = (0..levels).find(|&level| around(level).any(|file| !has_none(file)));
-    // In the level of that file, or below it, the stream would be below older rows of its keys, or next to
-    // them.
+    // In the level `above` or a lower one, the stream would be below older rows of its keys, or in one level
+    // with them.
     let level = (1..above.unwrap_or(levels))
         .rev()
         .find(|&level| around(level).next().is_none() && !running.writes_to(cmp, level, smallest, largest));

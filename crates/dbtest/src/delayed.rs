@@ -12,7 +12,7 @@ struct Gate(Mutex<Receiver<()>>);
 impl EventListener for Gate {
     fn on_event(&self, event: &Event) {
         if let Event::CompactionBegun { .. } = event {
-            // It ends with the sender.
+            // The wait ends when the sender is dropped.
             let _ = self.0.lock().unwrap().recv();
         }
     }

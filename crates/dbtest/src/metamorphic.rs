@@ -163,7 +163,7 @@ pub trait Walk {
     fn step(&mut self, step: &Step);
     /// The current row; `None` if the iterator has no position.
     fn row(&self) -> Option<Row>;
-    /// An error if the iterator has no position because of one.
+    /// The iterator's error, if the iterator has no position because of one.
     fn status(&self) -> Outcome;
 }
 

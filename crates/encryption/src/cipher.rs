@@ -32,12 +32,12 @@ impl fmt::Debug for Cipher {
 impl Cipher {
     pub fn new(key: &FileKey) -> Result<Cipher> {
         let (key, nonce) = key.parts();
-        let wrong = |_| Error::corruption("a file's key of another length");
+        let wrong = |_| Error::corruption("the key of the file must have 32 bytes");
         Ok(Cipher {
             aes: Arc::new(Aes256::new_from_slice(key).map_err(wrong)?),
             nonce: nonce
                 .try_into()
-                .map_err(|_| Error::corruption("a file's nonce of another length"))?,
+                .map_err(|_| Error::corruption("the nonce of the file must have 16 bytes"))?,
         })
     }
 
@@ -48,7 +48,7 @@ impl Cipher {
         cipher
             .try_seek(offset)
             .and_then(|()| cipher.try_apply_keystream(bytes))
-            .map_err(|_| Error::corruption("an offset beyond the end of the keystream").at(offset))
+            .map_err(|_| Error::corruption("the offset is beyond the end of the keystream").at(offset))
     }
 
     /// Decrypts as [`apply`](Self::apply) does, and leaves blocks of zeros as they are: a loss of power may

@@ -29,7 +29,7 @@ pub struct EncryptedFs {
 /// The contents of a file's first page.
 enum Found {
     Header(Header),
-    /// There is no header yet, and nothing behind it.
+    /// The page has no header yet, and the file nothing after it.
     Nothing,
     /// The file is not encrypted, and may be read so.
     PlainFile,
@@ -160,7 +160,7 @@ impl RandomAccessFile for Headless {
         if self.opened.get().is_none()
             && let Some(opened) = self.fs.open_by_header(&self.file)?
         {
-            // Another thread may have opened it meanwhile.
+            // Another thread may have opened the file meanwhile.
             let _ = self.opened.set(opened);
         }
         match self.opened.get() {
@@ -242,7 +242,7 @@ impl FileSystem for EncryptedFs {
         match place {
             Some(place) => self.below.truncate(path, place),
             None => Err(
-                Error::not_supported(format!("an encrypted file is not extended to {len} bytes"))
+                Error::not_supported(format!("an encrypted file cannot be extended to {len} bytes"))
                     .in_file(path),
             ),
         }

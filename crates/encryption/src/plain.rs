@@ -95,10 +95,11 @@ impl WritableFile for Writer {
         }
         // A log takes all of an append or nothing, so that a frame is one append.
         if self.is_log && data.len() > FRAME {
-            return Err(
-                Error::not_supported(format!("{} bytes at once in an encrypted log", data.len()))
-                    .in_file(self.path()),
-            );
+            return Err(Error::not_supported(format!(
+                "an append of {} bytes to an encrypted log is too long",
+                data.len()
+            ))
+            .in_file(self.path()));
         }
         self.scratch.clear();
         if self.is_log {

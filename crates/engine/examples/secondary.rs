@@ -14,12 +14,12 @@ fn main() -> esker::Result<()> {
     let primary = Db::open(&options, &dir)?;
     primary.delete(b"key")?;
 
-    // It needs a directory of its own for its LOG, and takes no lock on the primary's.
+    // A secondary needs a directory of its own for its LOG, and takes no lock on the primary's.
     let secondary = Db::open_as_secondary(&options, &dir, format!("{dir}.secondary"))?;
     primary.put(b"key", b"value")?;
     assert_eq!(secondary.get(b"key")?, None);
 
-    // It reads what it had found when it last caught up. A follower, `Db::open_as_follower`, does so by
+    // A secondary shows the state of its last catch-up. A follower, `Db::open_as_follower`, catches up by
     // itself.
     secondary.try_catch_up_with_primary()?;
     assert_eq!(secondary.get(b"key")?.as_deref(), Some(&b"value"[..]));

@@ -367,7 +367,7 @@ pub enum Event {
     /// earlier releases of this engine did.
     RowTooLarge {
         family: String,
-        /// The path of the file that holds it.
+        /// The path of the file that holds the row.
         path: String,
         /// The user key with its timestamp; for a long key its first 256 bytes.
         key: Vec<u8>,

@@ -50,7 +50,7 @@ pub struct Stats {
 pub struct StallTotal {
     /// The number of waits.
     pub count: u64,
-    /// Their total duration in microseconds.
+    /// The total duration of the waits in microseconds.
     pub micros: u64,
 }
 

@@ -14,7 +14,7 @@ use base::entry_type::EntryType;
 pub struct CollectorContext {
     /// The id of the column family.
     pub column_family_id: u32,
-    /// The level it is written to.
+    /// The level that the table is written to.
     pub level_at_creation: usize,
     /// The number of levels of the family.
     pub num_levels: usize,

@@ -66,10 +66,10 @@ impl Config {
                 self.address.ip()
             ))),
             Access::Token(token) if token.len() < MIN_TOKEN => Err(Error::invalid_argument(format!(
-                "a token has {MIN_TOKEN} characters at least"
+                "a token must have at least {MIN_TOKEN} characters"
             ))),
             Access::Token(token) if !token.bytes().all(|byte| byte.is_ascii_graphic()) => Err(
-                Error::invalid_argument("a token consists of visible ASCII characters"),
+                Error::invalid_argument("a token must consist of visible ASCII characters"),
             ),
             _ => Ok(()),
         }

@@ -101,7 +101,7 @@ impl Drop for Server {
         let woken = TcpStream::connect((ip, self.address.port()));
         // If the machine permits no further connection, the thread ends with the next accepted one.
         if let (Ok(_), Some(accepting)) = (woken, self.accepting.take()) {
-            // Its panic, if there was one, was reported when it happened.
+            // A panic of the thread was reported when it happened.
             let _ = accepting.join();
         }
         let threads = {

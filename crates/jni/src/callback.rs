@@ -118,7 +118,7 @@ impl Classes {
 
 fn remember(env: &Env<'_>) -> Result<()> {
     if MACHINE.get().is_none() {
-        // Another thread may have set it: the machine is the same.
+        // Another thread may have stored the machine: there is only one.
         let _ = MACHINE.set(Machine(env.vm()?));
     }
     Ok(())

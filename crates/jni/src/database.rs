@@ -17,11 +17,8 @@ use crate::settings::Settings;
 
 /// Returns the name of a family. A name that is not UTF-8 is an error.
 pub fn family_name(bytes: Vec<u8>) -> Result<String> {
-    String::from_utf8(bytes).map_err(|_| {
-        Fail::Status(Error::not_supported(
-            "the name of a column family that is no UTF-8",
-        ))
-    })
+    String::from_utf8(bytes)
+        .map_err(|_| Fail::Status(Error::not_supported("the name of a column family is not UTF-8")))
 }
 
 /// Returns the engine's options of a handle.

@@ -107,7 +107,8 @@ impl Turn {
                         generation,
                     });
                 }
-                // Java's objects are used by one thread at a time: this is rare.
+                // Another thread is using the object. That is rare: Java's objects are used by one thread at
+                // a time.
                 Err(found) if found == busy => std::thread::yield_now(),
                 Err(_) => return None,
             }

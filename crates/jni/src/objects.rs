@@ -29,7 +29,7 @@ pub struct Database {
 
 /// A layer over a database, through which its rows go.
 pub enum Layer {
-    /// No layer.
+    /// The database has no layer.
     None,
     /// A time to live: each value ends with the time of its writing.
     Ttl(DbWithTtl),

@@ -46,7 +46,7 @@ pub struct Field {
     pub used: Use,
 }
 
-/// A value.
+/// A value of an option.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A whole number, or a boolean as 0 or 1.

@@ -458,7 +458,7 @@ native!("Transaction_getId" "J" fn(env, handle: i64) -> i64 { with(handle, |txn|
 
 native!("Transaction_getState" "J" fn(env, handle: i64) -> i8 { with(handle, |txn| txn.state() as i8) });
 
-// Java calls it while another thread waits in a call of the transaction.
+// Java calls `getWaitingTxns` while another thread waits in a call of the transaction.
 native!("Transaction_getWaitingTxns" "J" fn(env, handle: i64) -> JObject {
     let current = handles::get::<TransactionObject>(handle)?.waits.lock().current();
     let (family, key, ids) = current.map_or((0, Vec::new(), Vec::new()), |wait| {

@@ -302,7 +302,7 @@ impl FileMetadata {
         self.being_compacted.load(atomic::Ordering::Relaxed)
     }
 
-    /// True if automatic compactions must not touch it.
+    /// True if automatic compactions must not use the file.
     pub fn is_left_alone(&self) -> bool {
         self.left_alone.load(atomic::Ordering::Relaxed)
     }
@@ -312,12 +312,12 @@ impl FileMetadata {
         self.left_alone.store(true, atomic::Ordering::Relaxed);
     }
 
-    /// True if an automatic compaction may pick it.
+    /// True if an automatic compaction may pick the file.
     pub fn is_idle(&self) -> bool {
         !self.is_being_compacted() && !self.is_left_alone()
     }
 
-    /// Marks it as input of a compaction, or unmarks it. The caller holds the database mutex.
+    /// Marks the file as an input of a compaction, or unmarks it. The caller holds the database mutex.
     pub fn set_being_compacted(&self, being_compacted: bool) {
         self.being_compacted
             .store(being_compacted, atomic::Ordering::Relaxed);

@@ -140,8 +140,8 @@ impl Version {
         }
     }
 
-    /// The same files in `num_levels` levels, or in as many as have files if those are more. At most
-    /// [`MAX_LEVELS`].
+    /// Returns a version with the same files in `num_levels` levels, or in as many as have files if those are
+    /// more. At most [`MAX_LEVELS`].
     pub fn with_num_levels(&self, num_levels: usize) -> Version {
         let mut version = self.clone();
         let num_levels = num_levels.clamp(self.num_non_empty_levels().max(1), MAX_LEVELS);
@@ -149,7 +149,8 @@ impl Version {
         version
     }
 
-    /// The same files without those of the last level, in one level less. At least L0 remains.
+    /// Returns a version with the same files except those of the last level, and one level less. At least L0
+    /// remains.
     pub fn without_last_level(&self) -> Version {
         let mut version = self.clone();
         version
@@ -159,8 +160,8 @@ impl Version {
         version
     }
 
-    /// The same files; files that `other` has too, on whatever level, share its metadata, so that the
-    /// engine's state of them stays useful. Costs as much as there are files.
+    /// Returns a version with the same files; files that `other` has too, on whatever level, share its
+    /// metadata, so that the engine's state of them stays useful. Costs as much as there are files.
     pub fn sharing_files_of(&self, other: &Version) -> Version {
         let mut version = self.clone();
         for level in &mut version.levels {

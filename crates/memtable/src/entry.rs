@@ -225,7 +225,7 @@ fn is_short(key_len: usize, value_len: usize) -> bool {
     key_len <= MAX_SHORT_KEY && value_len <= MAX_SHORT_VALUE
 }
 
-/// The number of bytes in front of an entry with a checksum.
+/// The number of bytes before an entry that its checksum and their padding take.
 #[inline]
 fn front(width: u8) -> usize {
     WORD + usize::from(width).next_multiple_of(WORD)

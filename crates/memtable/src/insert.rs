@@ -21,7 +21,7 @@ pub(crate) struct Near {
     /// The identity of the tree; 0 for none.
     tree: u64,
     leaf: Child,
-    /// The leaf's fence, as long as it is open in that generation.
+    /// The fence of the leaf while it is open in the remembered generation.
     fence: Fence,
     /// Two consecutive entries went to this leaf. Otherwise the leaf is not tried, because the keys that
     /// bound it are seldom in a cache.
@@ -57,7 +57,7 @@ struct Path {
 /// The outcome of an insertion into a leaf.
 enum Added {
     Yes,
-    /// There is an entry of the same user key and sequence number.
+    /// The leaf has an entry with the same user key and sequence number.
     Same,
     /// The leaf has no room; the entry belongs at the position.
     Closed(Order, usize),
@@ -472,9 +472,9 @@ impl Tree {
                 self.finish_split(path, depth, Child::new(node), order, half, fence);
                 return false;
             }
-            // This does not apply to halves. The other half would be put into this node, whose order does not
-            // change, so a thread that comes from a parent loaded before the new neighbour was there would
-            // get no warning.
+            // A move into the other leaf does not apply to halves. The other half would be put into this
+            // node, whose order does not change, so a thread that comes from a parent loaded before the new
+            // neighbour was there would get no warning.
             if let Some((SLOTS, Next::Other(child))) = child
                 && (*node).ascends_to(order, SLOTS)
             {

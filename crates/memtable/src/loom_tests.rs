@@ -216,7 +216,7 @@ fn a_closed_root_leaf_is_split_by_two_threads() {
 
 #[test]
 fn a_closed_leaf_is_split_by_two_threads() {
-    // Leaves of [10 20 ...] and [30 40 50 60], the second closed.
+    // The insertions begin with two leaves, [10 20 ...] and [30 40 50 60]; the second one is closed.
     two_writers(5, &[30, 10, 40, 20, 60, 50], &[45], &[35]);
 }
 

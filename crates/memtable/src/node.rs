@@ -111,7 +111,8 @@ const RUN: usize = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Child(*const Node);
 
-/// The reference to a child will not change any more. The lower bits of words are unused.
+/// A flag in a word with a child: this reference will not change any more. The lower bits of words are
+/// unused.
 const FROZEN: usize = 1 << 1;
 const CHILD_SHIFT: u32 = 2;
 const _: () = assert!((MAX_GENERATION as usize) << CHILD_SHIFT < align_of::<Node>());

@@ -124,7 +124,8 @@ impl<'a> Parts<'a> {
         Parts { leading, number }
     }
 
-    /// The number of the number's bits that are skipped, if the leading bytes are.
+    /// The number of bits of `number` that are skipped if at least the leading bytes are; `None` if they are
+    /// not.
     #[inline]
     fn skipped_of_number(&self, skip: usize) -> Option<usize> {
         skip.checked_sub(8 * self.leading.len() + 8)

@@ -426,7 +426,8 @@ fn it_answers_as_a_sorted_map_would() {
                     user_key(other) == key && internal_key::seqno(other) == seqno
                 });
                 if vector.is_some() && taken {
-                    // The filter could not exclude it.
+                    // The memtable already has an entry with this key and sequence number, which no filter
+                    // excludes.
                     continue;
                 }
                 assert_eq!(table.add(seqno, kind, &key, &value), !taken);

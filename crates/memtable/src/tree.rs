@@ -491,8 +491,8 @@ impl Tree {
         }
     }
 
-    /// The same place, or the place of the fence if it is at or beyond that: a closed leaf may be outdated
-    /// there.
+    /// Returns the same place, or the place of the fence if `self` is at or beyond that: a closed leaf may be
+    /// outdated there.
     #[inline]
     fn within_fence(&self, place: Place) -> Place {
         // SAFETY: the place is of this tree.

@@ -125,7 +125,7 @@ pub struct DeleteRangeResult {
     pub count: u64,
     /// The deleted keys, if they were asked for.
     pub keys: Vec<Vec<u8>>,
-    /// The rest of the span.
+    /// The rest of the span, if a limit was reached.
     pub resume: Option<Resume>,
 }
 

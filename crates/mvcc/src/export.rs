@@ -49,7 +49,7 @@ pub struct ExportResult {
     /// must [import](crate::MvccBatch::import_range_tombstones) them too. They have times in the window; only
     /// the newest, unless all revisions are exported.
     pub range_tombstones: Vec<RangeTombstone>,
-    /// The rest of the span.
+    /// The rest of the span, if a limit was reached.
     pub resume: Option<ExportResume>,
 }
 

@@ -378,7 +378,7 @@ mod tests {
         cells[usize::from(key)].iter().rev().copied().collect()
     }
 
-    /// The fragments that the cells determine.
+    /// The fragments of range tombstones that `cells` describe: the times of the tombstones over each key.
     fn canonical(cells: &Cells) -> Vec<Fragment> {
         let mut fragments = Vec::new();
         for key in 0..KEYS {

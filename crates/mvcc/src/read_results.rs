@@ -64,7 +64,7 @@ pub struct Resume {
 }
 
 impl Resume {
-    /// The rest as a span.
+    /// The rest of the read as a span.
     pub fn span(&self) -> Span<'_> {
         Span {
             start: &self.start,

@@ -22,7 +22,7 @@ pub struct Reader<'a> {
     batch: Option<&'a WriteBatchWithIndex>,
     options: ReadOptions,
     max_steps: u32,
-    /// Garbage at this time may exist or not.
+    /// Garbage older than this time may have been collected already, wholly or in part.
     collected: Timestamp,
     /// Versions at or below this time are not read: the threshold of the state that is read, or a later one.
     pub(crate) threshold: Timestamp,
@@ -63,9 +63,9 @@ impl<'a> Reader<'a> {
         self
     }
 
-    /// The same reader, refusing reads at or below the threshold that the family's store had at its snapshot,
+    /// Makes the reader refuse reads at or below the threshold that the family's store had at its snapshot,
     /// which must be set first, or has now. Without a snapshot the threshold may rise later, and the versions
-    /// read may be gone. One get.
+    /// read may be gone. Costs one get.
     ///
     /// # Errors
     /// `Corruption` if the store's record is malformed; errors of the engine.
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
         self.collected
     }
 
-    /// The same reader, skipping tables and runs of their blocks according to `filter`.
+    /// Makes the reader skip tables and runs of their blocks according to `filter`.
     pub(crate) fn filtered(&self, filter: Arc<dyn BlockPropertyFilter>) -> Reader<'a> {
         let mut reader = self.clone();
         reader.options.block_property_filter = Some(filter);

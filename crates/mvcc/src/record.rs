@@ -124,7 +124,7 @@ pub(crate) fn decode_record(record: &[u8]) -> Result<Record> {
         }
         other => {
             return Err(Error::corruption(format!(
-                "a store's record says {other} of statistics"
+                "unknown flag {other} for statistics in a store's record"
             )));
         }
     };

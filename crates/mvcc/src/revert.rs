@@ -37,7 +37,7 @@ pub struct RevertResult {
     pub versions: u64,
     /// Range tombstones removed: times of fragments.
     pub range_tombstones: u64,
-    /// The rest of the span.
+    /// The rest of the span, if a limit was reached.
     pub resume: Option<Resume>,
 }
 

@@ -39,7 +39,8 @@ pub struct MvccStats {
     /// Bytes of the fragments' bounds, each with its length plus one, and of their times, each with the
     /// length of its suffix in a key.
     pub range_key_bytes: i64,
-    /// The number of times of fragments. Range tombstones have no values, and so no bytes of values.
+    /// The number of times of range-tombstone fragments. Range tombstones have no values, so there is no
+    /// count of their bytes.
     pub range_val_count: i64,
     /// The sum over all garbage bytes of the seconds since each became garbage: a value since a newer version
     /// or a range tombstone over it was written, a deletion since it was written, the key itself since its

@@ -352,7 +352,7 @@ impl MvccStore {
         Ok(())
     }
 
-    /// The current record.
+    /// The current state of the store, as the record that a commit writes.
     fn record(&self, alone: &Alone<'_>) -> Record {
         Record {
             threshold: self.threshold(),
@@ -464,7 +464,9 @@ fn oldest_snapshot(db: &Db, family: &ColumnFamily) -> SeqNo {
 /// The WAL must hold all writes before the threshold's record, because the statistics count them.
 pub(crate) fn check_write_options(options: &WriteOptions) -> Result<()> {
     match options.disable_wal {
-        true => Err(base::Error::not_supported("writes of a versioned store with disable_wal").into()),
+        true => {
+            Err(base::Error::not_supported("a versioned store cannot be written with disable_wal").into())
+        }
         false => Ok(()),
     }
 }

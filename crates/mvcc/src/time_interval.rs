@@ -37,7 +37,7 @@ impl BlockPropertyCollectorFactory for TimeInterval {
 struct Times {
     first: Timestamp,
     last: Timestamp,
-    /// There are inline values, too, which have no time.
+    /// True if there are also inline values, which have no time.
     has_inline: bool,
 }
 

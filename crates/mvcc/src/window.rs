@@ -246,7 +246,7 @@ impl Incremental {
                         return Ok(());
                     }
                 }
-                // This may be an inline value whose removal is in a skipped table: versions may follow it.
+                // The row may be an inline value whose removal is in a skipped table: versions may follow it.
                 candidates.next();
                 continue;
             }

@@ -101,7 +101,7 @@ impl Probe<'_> {
         }
     }
 
-    /// `entries`, whose range is `low` to `high`, cover the key.
+    /// Records that `entries`, whose range is `low` to `high`, cover the key.
     pub fn found(&mut self, entries: Entries<'_>, low: Bound<'_>, high: Bound<'_>) {
         self.found_seqno(entries.newest(self.cmp, &self.query), low, high);
     }

@@ -10,9 +10,9 @@ use crate::{DBCommon, Env, Error};
 pub struct BackupEngineInfo {
     /// The time of its creation, in seconds since 1970.
     pub timestamp: i64,
-    /// Its number.
+    /// The number of the backup.
     pub backup_id: u32,
-    /// Its size in bytes.
+    /// The size of the backup in bytes.
     pub size: u64,
     /// The number of its files.
     pub num_files: u32,

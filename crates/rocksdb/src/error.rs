@@ -35,7 +35,7 @@ pub enum ErrorKind {
     CompactionTooLarge,
     /// `Column family dropped`.
     ColumnFamilyDropped,
-    /// A text that begins with none of these words.
+    /// The kind of an error whose text begins with no word of the other kinds.
     Unknown,
 }
 

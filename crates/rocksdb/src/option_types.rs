@@ -37,7 +37,7 @@ pub enum ReadTier {
     Memtable,
 }
 
-/// The file of a level that is compacted first.
+/// The rule that selects the file of a level that is compacted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum CompactionPri {
@@ -64,7 +64,7 @@ pub enum BlockBasedIndexType {
     TwoLevelIndexSearch,
 }
 
-/// The search for a key in a data block.
+/// The search for a key in a data block of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum DataBlockIndexType {
@@ -223,13 +223,13 @@ pub enum UniversalCompactionStopStyle {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum BottommostLevelCompaction {
-    /// They are not rewritten.
+    /// Files of the bottommost level are not rewritten.
     Skip = 0,
-    /// They are rewritten if there is a compaction filter.
+    /// Files of the bottommost level are rewritten if there is a compaction filter.
     IfHaveCompactionFilter,
-    /// They are rewritten.
+    /// Files of the bottommost level are rewritten.
     Force,
-    /// They are rewritten, except files that this compaction has written.
+    /// Files of the bottommost level are rewritten, except those that this compaction has written.
     ForceOptimized,
 }
 

@@ -47,7 +47,6 @@ pub(crate) const KEPT: &[&str] = &[
     "skip_stats_update_on_db_open",
     "table_cache_numshardbits",
     "table_factory",
-    "track_and_verify_wals_in_manifest",
     "unordered_write",
     "use_adaptive_mutex",
     "use_fsync",
@@ -104,9 +103,9 @@ impl Options {
         self.kept_flag("use_fsync", false)
     }
 
-    /// The kept value of `track_and_verify_wals_in_manifest`. Esker's WALs always name their predecessor.
+    /// The option `track_and_verify_wals_in_manifest`.
     pub fn get_track_and_verify_wals_in_manifest(&self) -> bool {
-        self.kept_flag("track_and_verify_wals_in_manifest", false)
+        self.inner.track_and_verify_wals_in_manifest
     }
 
     /// The option `write_dbid_to_manifest`.
@@ -220,6 +219,9 @@ setters! {
     create_if_missing(bool) => create_if_missing;
     /// Records the id of the database in the MANIFEST, so that copies keep it. Default: true.
     set_write_dbid_to_manifest(bool) => write_dbid_to_manifest;
+    /// Records closed and synced WALs in the MANIFEST, and verifies at open that they exist with their size.
+    /// Default: false.
+    set_track_and_verify_wals_in_manifest(bool) => track_and_verify_wals_in_manifest;
     /// Creates the named column families that do not exist. Default: false.
     create_missing_column_families(bool) => create_missing_column_families;
     /// Fails if the database exists. Default: false.
@@ -356,8 +358,6 @@ kept_setters! {
     set_dump_malloc_stats(bool) => "dump_malloc_stats";
     /// Files are closed and deleted in the background.
     set_avoid_unnecessary_blocking_io(bool) => "avoid_unnecessary_blocking_io";
-    /// WALs name their predecessor.
-    set_track_and_verify_wals_in_manifest(bool) => "track_and_verify_wals_in_manifest";
 }
 
 impl Options {

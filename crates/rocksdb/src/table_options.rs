@@ -31,22 +31,23 @@ macro_rules! setters {
 }
 
 setters! {
-    /// Filters are partitioned like the index. Default: false.
+    /// Partitions filters like the index. Default: false.
     set_partition_filters(bool) => partition_filters;
-    /// Index and filter are in the block cache. Default: false.
+    /// Keeps indexes and filters in the block cache. Default: false.
     set_cache_index_and_filter_blocks(bool) => cache_index_and_filter_blocks;
-    /// They have high priority in the cache. Default: true.
+    /// Gives indexes and filters high priority in the block cache. Default: true.
     set_cache_index_and_filter_blocks_with_high_priority(bool) =>
         cache_index_and_filter_blocks_with_high_priority;
-    /// The errors of L0 stay in the cache. Default: false.
+    /// Keeps indexes and filters of L0 tables in the block cache as long as the tables are open. Default: false.
     set_pin_l0_filter_and_index_blocks_in_cache(bool) => pin_l0_filter_and_index_blocks_in_cache;
-    /// The top level of partitioned ones stays in the cache. Default: true.
+    /// Keeps the top level of partitioned indexes and filters in the block cache as long as the table is open.
+    /// Default: true.
     set_pin_top_level_index_and_filter(bool) => pin_top_level_index_and_filter;
-    /// The used part of a block's hash table. Default: 0.75.
+    /// Sets the number of keys per bucket of a data block's hash index. Default: 0.75.
     set_data_block_hash_ratio(f64) => data_block_hash_table_util_ratio;
-    /// Filters have whole keys. Default: true.
+    /// Adds whole keys to filters. Default: true.
     set_whole_key_filtering(bool) => whole_key_filtering;
-    /// Filters have sizes that waste no memory. Default: true.
+    /// Gives filters sizes that waste no memory of the allocator. Default: true.
     set_optimize_filters_for_memory(bool) => optimize_filters_for_memory;
 }
 
@@ -106,12 +107,12 @@ impl BlockBasedOptions {
         self.inner.format_version = narrow(version);
     }
 
-    /// Sets the number of keys from one whole key to the next. Default: 16.
+    /// Sets the number of keys between two restart points of a data block. Default: 16.
     pub fn set_block_restart_interval(&mut self, interval: i32) {
         self.inner.block_restart_interval = interval.max(1);
     }
 
-    /// Sets the number of keys from one whole key to the next in indexes. Default: 1.
+    /// Sets the number of keys between two restart points of an index block. Default: 1.
     pub fn set_index_block_restart_interval(&mut self, interval: i32) {
         self.inner.index_block_restart_interval = interval.max(1);
     }

@@ -28,7 +28,7 @@ impl Loaded {
     /// # Errors
     /// `InvalidArgument` if there is none, and errors of reading and parsing it.
     pub fn newest(fs: &dyn FileSystem, dir: &Path) -> Result<Loaded> {
-        let none = || Error::invalid_argument("no OPTIONS file in it").in_file(dir);
+        let none = || Error::invalid_argument("the directory has no OPTIONS file").in_file(dir);
         let (path, file) = OptionsFile::newest(fs, dir)?.ok_or_else(none)?;
         Ok(Loaded::new(fs, path, &file))
     }
@@ -40,7 +40,7 @@ impl Loaded {
     pub fn open(fs: &dyn FileSystem, path: &Path) -> Result<Loaded> {
         let bytes = fs.read_file(path)?;
         let text = String::from_utf8(bytes).map_err(|error| {
-            Error::corruption("no UTF-8 text")
+            Error::corruption("the file is not UTF-8 text")
                 .at(error.utf8_error().valid_up_to() as u64)
                 .in_file(path)
         })?;

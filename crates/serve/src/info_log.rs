@@ -16,7 +16,7 @@ const MOST_JOBS: usize = 1000;
 /// The number of lines about stalls, and about errors, that are remembered.
 const MOST_LINES: usize = 5;
 
-/// The beginnings of those lines in a dump of statistics that are kept.
+/// The first words of the lines about memory in a dump of statistics, which are kept.
 const OF_MEMORY: [&str; 2] = ["Block cache", "Memory of "];
 
 /// The header of the lines about pins, which extend up to the next line with a time.
@@ -71,7 +71,7 @@ pub struct Job {
     pub family: String,
     /// A compaction, and not a flush.
     pub compaction: bool,
-    /// The number of files it reads, by level.
+    /// The number of input files of the job, by level.
     pub inputs: BTreeMap<usize, usize>,
     /// The numbers of these files.
     pub files: Vec<u64>,
@@ -162,7 +162,7 @@ impl InfoLog {
     pub fn read_on(&mut self, fs: &dyn FileSystem) -> Result<()> {
         let file = match fs.open_random(&self.path, &OpenOptions::default()) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                // Its lines say nothing about the present any more.
+                // Without a LOG, the lines read so far no longer describe the present.
                 *self = InfoLog::new(std::mem::take(&mut self.path));
                 return Ok(());
             }

@@ -26,9 +26,9 @@ use crate::tables::{Counts, Tables};
 pub struct Directory {
     /// The directory of the database.
     pub dir: PathBuf,
-    /// The directory of its WALs. Default: that of the database.
+    /// The directory of the database's WALs. Default: that of the database.
     pub wal_dir: Option<PathBuf>,
-    /// The directory of its LOG. Default: that of the database.
+    /// The directory of the database's LOG. Default: that of the database.
     pub db_log_dir: Option<PathBuf>,
 }
 

@@ -39,7 +39,7 @@ pub struct Turn {
     pub thread: String,
     /// The latest [`mark`](crate::mark) it had passed, 0 before the first.
     pub mark: u64,
-    /// The number of points it had come to since.
+    /// The number of points that the thread had come to since that mark.
     pub count: u64,
     /// The thread that was chosen.
     pub to: String,

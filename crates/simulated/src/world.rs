@@ -255,7 +255,7 @@ pub fn run(settings: Settings, body: impl FnOnce() + Send + 'static) -> Outcome 
     let outcome =
         world.outcome(silent.then(|| "a thread waits for an event outside of the simulation".to_owned()));
     if outcome.failure.is_none() {
-        // It has passed its last point; its thread-local variables may still be dropped.
+        // The thread has passed its last point; its thread-local variables may still be dropped.
         drop(thread.join());
     }
     outcome

@@ -31,7 +31,7 @@ const VALUE: [u8; 100] = [b'v'; 100];
 /// The number of entries that fit a block.
 const ONE_BLOCK: usize = 30;
 const MANY_BLOCKS: usize = 1_000_000;
-/// The default.
+/// The default number of keys between restart points.
 const RESTART_INTERVAL: usize = 16;
 
 fn main() {

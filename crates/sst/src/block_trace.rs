@@ -78,7 +78,7 @@ pub enum TableReaderCaller {
     Flush = 12,
     /// A reader of single files.
     SstFileReader = 13,
-    /// Anything else.
+    /// A caller of none of these kinds.
     #[default]
     Uncategorized = 14,
 }
@@ -102,7 +102,7 @@ impl TableReaderCaller {
         TableReaderCaller::Uncategorized,
     ];
 
-    /// Its name in reports, as RocksDB's analyzer has it where it has one.
+    /// The caller's name in reports: that of RocksDB's analyzer, if it has one.
     pub fn name(self) -> &'static str {
         match self {
             TableReaderCaller::UserGet => "Get",
@@ -155,7 +155,7 @@ pub enum TracedBlock {
 /// The part of a record that concerns Gets and MultiGets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GetAccess<'a> {
-    /// The same for all lookups of one Get, or of one MultiGet.
+    /// The id of the Get or MultiGet, equal in all of its lookups.
     pub get_id: u64,
     /// The caller gave a snapshot.
     pub from_snapshot: bool,

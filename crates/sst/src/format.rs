@@ -298,7 +298,7 @@ impl Footer {
         if magic != MAGIC {
             return Err(match OTHER_MAGICS.iter().find(|other| other.0 == magic) {
                 _ if magic == LEGACY_MAGIC => Error::not_supported("table of format version 0 (LevelDB)"),
-                Some((_, what)) => Error::not_supported(format!("{what} files are not read")),
+                Some((_, what)) => Error::not_supported(format!("{what} files are not supported")),
                 None => Error::corruption(format!(
                     "Bad table magic number: expected {MAGIC:#x}, found {magic:#x}"
                 )),

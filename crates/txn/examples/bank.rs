@@ -65,7 +65,7 @@ fn run(db: &Db, begin: &(dyn Fn() -> Transaction + Sync)) -> Result<u64> {
             loop {
                 match transfer(&mut begin(), &family, from, to, (round % 20) as i64) {
                     Ok(()) => break,
-                    // Another transaction was first.
+                    // Another transaction has written or locked one of the accounts first.
                     Err(error) if matches!(error.kind(), ErrorKind::Busy | ErrorKind::TimedOut) => {
                         again.fetch_add(1, Ordering::Relaxed);
                     }

@@ -8,8 +8,8 @@ pub enum TxnDBWritePolicy {
     /// When the transaction is committed.
     #[default]
     WriteCommitted,
-    /// When the transaction is prepared. Treated as [`WriteCommitted`](Self::WriteCommitted), with the same
-    /// results; LOG says so.
+    /// Rows are written when the transaction is prepared. Treated as
+    /// [`WriteCommitted`](Self::WriteCommitted), with the same results; LOG says so.
     WritePrepared,
     /// When a row is written. Treated as [`WriteCommitted`](Self::WriteCommitted), with the same results; LOG
     /// says so.

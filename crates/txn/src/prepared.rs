@@ -105,7 +105,7 @@ impl Transaction {
             .is_some_and(|locking| locking.skip_concurrency_control)
         {
             return Err(Error::not_supported(
-                "a serializable transaction without locks is not prepared",
+                "a serializable transaction without locks cannot be prepared",
             ));
         }
         let reads = reads.lock();

@@ -6,21 +6,21 @@ use std::sync::atomic::{AtomicU8, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TransactionState {
-    /// It accepts reads and writes.
+    /// The transaction accepts reads and writes.
     Started,
-    /// It is being prepared.
+    /// The transaction is being prepared.
     AwaitingPrepare,
-    /// Its rows are in the WAL, to be committed or rolled back.
+    /// The transaction is prepared: its rows are in the WAL, to be committed or rolled back.
     Prepared,
-    /// It is being committed.
+    /// The transaction is being committed.
     AwaitingCommit,
-    /// It is committed.
+    /// The transaction is committed.
     Committed,
     /// The prepared section is being rolled back.
     AwaitingRollback,
     /// The prepared section is rolled back.
     RolledBack,
-    /// It expired, and another transaction has taken its locks.
+    /// The transaction expired, and another one has taken its locks.
     LocksStolen,
 }
 

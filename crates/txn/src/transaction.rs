@@ -30,7 +30,7 @@ pub trait TransactionNotifier: Send + Sync {
 pub(crate) enum Control {
     /// The transaction locks its keys.
     Locks(Box<Locking>),
-    /// Its commit validates its keys, and fails if other transactions have written the keys.
+    /// The commit of the transaction validates its keys, and fails if other transactions have written them.
     Validation {
         /// A snapshot as old as the oldest sequence number that validates a tracked key: compactions must not
         /// make newer entries look older.
@@ -192,8 +192,8 @@ impl Transaction {
         self.id
     }
 
-    /// A look at the lock that it waits for, for other threads: while one thread waits in a call of the
-    /// transaction, no other thread may use the transaction itself.
+    /// A handle by which other threads see the lock that the transaction waits for: while one thread waits in
+    /// a call of the transaction, no other thread may use the transaction itself.
     pub fn waits(&self) -> TransactionWaits {
         TransactionWaits {
             id: self.id,
@@ -257,22 +257,22 @@ impl Transaction {
         }
     }
 
-    /// The number of puts since it began or was rolled back.
+    /// The number of puts since the transaction began or was rolled back.
     pub fn num_puts(&self) -> u64 {
         self.counts.puts
     }
 
-    /// The number of deletions since it began or was rolled back.
+    /// The number of deletions since the transaction began or was rolled back.
     pub fn num_deletes(&self) -> u64 {
         self.counts.deletes
     }
 
-    /// The number of merges since it began or was rolled back.
+    /// The number of merges since the transaction began or was rolled back.
     pub fn num_merges(&self) -> u64 {
         self.counts.merges
     }
 
-    /// The number of keys that it tracks: has locked, or will validate.
+    /// The number of keys that the transaction tracks: has locked, or will validate.
     pub fn num_keys(&self) -> usize {
         self.tracked.len()
     }

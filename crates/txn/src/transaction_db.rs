@@ -49,7 +49,7 @@ impl TransactionDB {
     pub fn wrap(db: Db, options: &TransactionDBOptions) -> Result<TransactionDB> {
         if !db.options().allow_2pc {
             return Err(Error::invalid_argument(
-                "a database with transactions is opened with allow_2pc",
+                "a database with transactions needs the option allow_2pc",
             ));
         }
         let locks = LockManager::new(

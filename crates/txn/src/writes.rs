@@ -117,9 +117,7 @@ impl Transaction {
                     Operation::LogData(blob) => self.put_log_data(blob),
                     Operation::Noop => {}
                     _ => {
-                        return Err(Error::invalid_argument(
-                            "a mark in a batch of a transaction's operations",
-                        ));
+                        return Err(Error::invalid_argument("the batch has a marker of a transaction"));
                     }
                 }
                 continue;
@@ -133,7 +131,7 @@ impl Transaction {
                 Operation::DeleteRange { begin, end, .. } => self.delete_range_cf(&family, begin, end)?,
                 _ => {
                     return Err(Error::not_supported(
-                        "an operation that a transaction does not write",
+                        "a transaction supports puts, merges and deletions only",
                     ));
                 }
             }

@@ -41,13 +41,14 @@ pub struct FileOperation<'a> {
     pub op: Op,
     /// The file.
     pub path: &'a Path,
-    /// The offset of the read, append or truncation; 0 for the others.
+    /// The offset of the read, append or truncation; 0 for other operations.
     pub offset: u64,
-    /// The bytes appended; the bytes read or, if that failed, requested; 0 for the others.
+    /// The number of bytes appended; the number read or, if the read failed, requested; 0 for other
+    /// operations.
     pub length: usize,
     /// The duration; for a started read, from the start to the end of the wait.
     pub took: Duration,
-    /// The error, if it failed.
+    /// The error, if the operation failed.
     pub error: Option<&'a Error>,
 }
 

@@ -151,7 +151,7 @@ impl PendingRead {
         PendingRead(State::InFlight(read))
     }
 
-    /// The same read, whose result is shown to `told` when it is waited for; not if it is dropped before.
+    /// Shows the read's result to `told` when it is waited for; not if the read is dropped before.
     pub fn telling(self, told: impl FnOnce(&Result<ReadBuffer>) + Send + 'static) -> PendingRead {
         self.then(|result| {
             told(&result);
@@ -159,8 +159,8 @@ impl PendingRead {
         })
     }
 
-    /// The same read, whose result is that of `finish` when it is waited for: for a file system that changes
-    /// what another one reads. `finish` does not run if the read is dropped before.
+    /// Replaces the read's result with that of `finish` when it is waited for: for a file system that changes
+    /// the bytes that another one reads. `finish` does not run if the read is dropped before.
     pub fn then(
         self,
         finish: impl FnOnce(Result<ReadBuffer>) -> Result<ReadBuffer> + Send + 'static,

@@ -162,7 +162,7 @@ enum Physical {
         bytes: usize,
         reason: &'static str,
     },
-    /// The rest of the block is not trustworthy.
+    /// The rest of the block is not trustworthy, because a record in it is corrupt.
     Bad {
         bytes: usize,
         reason: &'static str,

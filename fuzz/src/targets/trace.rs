@@ -17,7 +17,7 @@ pub fn trace(data: &[u8]) {
     let fs = MemFs::new();
     let path = Path::new("/trace");
     put_file(&fs, path, data);
-    // It is a trace or an error; both are right.
+    // The input is a trace or an error: both results are right.
     drop(TraceKind::of_file(&fs, path));
     accesses::<IoTraceRecord>(&fs, path);
     accesses::<BlockCacheTraceRecord>(&fs, path);

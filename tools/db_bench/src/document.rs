@@ -138,7 +138,7 @@ pub struct Benchmark {
 pub struct Background {
     /// The number of its operations, which are not counted among the others.
     pub operations: u64,
-    /// Its latencies in microseconds by kind of operation.
+    /// The latencies of the workload in microseconds, by kind of operation.
     pub latency_micros: BTreeMap<String, Percentiles>,
 }
 

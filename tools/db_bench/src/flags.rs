@@ -137,7 +137,7 @@ flags::flags! {
     seek_nexts_to_delete: i32 = 0;
     /// In filluniquerandom, the probability that a write overwrites a recent key.
     overwrite_probability: f64 = 0.0;
-    /// Recent keys among which these overwrites choose.
+    /// Number of recent keys among which the overwrites of --overwrite_probability choose.
     overwrite_window_size: u32 = 1;
     /// Writes before the first range deletion.
     writes_before_delete_range: i64 = 0;
@@ -154,7 +154,7 @@ flags::flags! {
     /// Limits the bytes a second of writing threads to sine_a sin(sine_b x + sine_c) + sine_d after x
     /// seconds.
     sine_write_rate: bool = false;
-    /// Milliseconds between changes of this limit.
+    /// Milliseconds between changes of the limit of --sine_write_rate.
     sine_write_rate_interval_milliseconds: u64 = 10_000;
     /// Reads a second that the reading threads do; 0: no limit.
     benchmark_read_rate_limit: u64 = 0;
@@ -222,7 +222,7 @@ flags::flags! {
     iter_sigma: f64 = 14.236;
     /// Limits mixgraph's operations a second to sine_a sin(sine_b x + sine_c) + sine_d after x seconds.
     sine_mix_rate: bool = false;
-    /// Milliseconds between changes of this limit.
+    /// Milliseconds between changes of the limit of --sine_mix_rate.
     sine_mix_rate_interval_milliseconds: u64 = 10_000;
     /// Maximum random change of the limit, as a share of `sine_a`.
     sine_mix_rate_noise: f64 = 0.0;
@@ -320,7 +320,7 @@ flags::flags! {
     compressed_secondary_cache_low_pri_pool_ratio: f64 = 0.0;
     /// Compression of blocks in the secondary cache: none, snappy, zlib, bzip2, lz4, lz4hc, zstd.
     compressed_secondary_cache_compression_type: String = "lz4".to_owned();
-    /// Level of that compression, in the library's own scale; 32767: the library's default.
+    /// Level of the secondary cache's compression, in the library's own scale; 32767: the library's default.
     compressed_secondary_cache_compression_level: i32 = 32767;
     /// Block cache and secondary cache share one budget, the sum of their sizes.
     use_tiered_cache: bool = false;
@@ -455,11 +455,11 @@ flags::flags! {
     progress_reports: bool = true;
     /// Operations of a thread between lines about its speed; 0: no lines.
     stats_interval: i64 = 0;
-    /// Minimum seconds between these lines.
+    /// Minimum seconds between a thread's lines about its speed.
     stats_interval_seconds: i64 = 0;
     /// Prints the engine's own statistics with each line of thread 0.
     stats_per_interval: i32 = 0;
-    /// Prints properties of the tables of each level with those statistics.
+    /// Prints properties of the tables of each level with the statistics of --stats_per_interval.
     show_table_properties: bool = false;
     /// Seconds between rows of `report_file`; 0: no rows.
     report_interval_seconds: i64 = 0;

@@ -124,7 +124,7 @@ fn drive(flags: Flags, path: &std::path::Path) -> base::Result<()> {
         return bench.close();
     }
     if !flags.flamegraph.is_empty() {
-        return Err(base::Error::invalid_argument("--flamegraph wants --benchmarks"));
+        return Err(base::Error::invalid_argument("--flamegraph needs --benchmarks"));
     }
     let flags = tour::flags(flags);
     let mut bench = Bench::open(flags, path)?;

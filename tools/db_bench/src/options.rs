@@ -113,7 +113,7 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
         2 => IndexShortening::SeparatorsAndSuccessor,
         _ => {
             return Err(Error::invalid_argument(
-                "--index_shortening_mode lies between 0 and 2",
+                "--index_shortening_mode must be between 0 and 2",
             ));
         }
     };
@@ -127,7 +127,7 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
     let block_size = table.block_size as usize;
     let Some(cache) = cache.of_type(&flags.cache_type, block_size) else {
         return Err(Error::invalid_argument(format!(
-            "--cache_type={}: lru_cache, hyper_clock_cache, fixed_hyper_clock_cache and auto_hyper_clock_cache are what there is",
+            "--cache_type={}: use lru_cache, hyper_clock_cache, fixed_hyper_clock_cache or auto_hyper_clock_cache",
             flags.cache_type
         )));
     };
@@ -243,7 +243,7 @@ fn block_cache(flags: &Flags, cache: CacheOptions) -> Result<Arc<BlockCache>> {
     secondary.compression_opts.level = flags.compressed_secondary_cache_compression_level;
     let policy = AdmissionPolicy::of_name(&flags.tiered_adm_policy).ok_or_else(|| {
         Error::invalid_argument(format!(
-            "--tiered_adm_policy={}: auto, placeholder, allow_cache_hits and allow_all are what there is",
+            "--tiered_adm_policy={}: use auto, placeholder, allow_cache_hits or allow_all",
             flags.tiered_adm_policy
         ))
     })?;

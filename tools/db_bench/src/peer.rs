@@ -29,7 +29,7 @@ pub fn compare(flags: &Flags, args: &[String]) -> Result<(), String> {
         );
     }
     if flags.benchmarks.is_empty() {
-        return Err("--peer wants --benchmarks".into());
+        return Err("--peer needs --benchmarks".into());
     }
     let ours = std::env::current_exe().map_err(|error| error.to_string())?;
     let programs = [

@@ -308,7 +308,7 @@ pub struct SstArgs {
     /// Shows the entries, range deletions first
     #[arg(long)]
     pub entries: bool,
-    /// Shows all of these
+    /// Shows properties, index, blocks and entries
     #[arg(long)]
     pub all: bool,
     /// Keys and values in hexadecimal
@@ -722,7 +722,7 @@ pub struct SalvageArgs {
 pub struct OptionsArgs {
     /// An OPTIONS file, or the directory of a database, whose newest one is used
     pub file: PathBuf,
-    /// Another one, to show the changes from the first one to it, and the dangers in it
+    /// A second OPTIONS file, to show the changes from the first one to it, and the dangers in it
     #[arg(value_name = "FILE2")]
     pub newer: Option<PathBuf>,
 }

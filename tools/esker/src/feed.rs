@@ -13,7 +13,7 @@ use crate::directory;
 use crate::open;
 use crate::output::{Failure, Out};
 
-/// The time between two looks for more.
+/// The time between two looks for new rows.
 const INTERVAL: Duration = Duration::from_millis(100);
 /// Events after which the cursor is acknowledged, if there are as many at once.
 const ACKNOWLEDGED_TOGETHER: u32 = 1000;

@@ -84,7 +84,7 @@ fn run(command: &Command, out: &mut Out) -> Result<(), Failure> {
             backup::backup(args, out, progress)
         }),
         Command::Decrypt(args) => decrypt::decrypt(args, out),
-        // They are run before the command line is taken apart.
+        // These commands are run before this command line is parsed.
         Command::Ldb(_) | Command::SstDump(_) => Ok(()),
         Command::Restore(args) => watched("restore", &args.working, |progress| {
             backup::restore(args, out, progress)

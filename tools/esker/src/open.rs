@@ -23,7 +23,7 @@ pub fn wal_dir_text(dir: Option<&Path>) -> Result<String> {
     let dir = dir.unwrap_or(Path::new(""));
     let text = dir
         .to_str()
-        .ok_or_else(|| Error::invalid_argument("a path that is not UTF-8").in_file(dir))?;
+        .ok_or_else(|| Error::invalid_argument("the path is not UTF-8").in_file(dir))?;
     Ok(text.to_owned())
 }
 

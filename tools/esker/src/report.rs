@@ -71,7 +71,7 @@ impl Cell {
 /// A table of a report.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// Its name, lower-case words.
+    /// The name of the table, in lower-case words.
     pub name: &'static str,
     /// The columns' names, lower-case words.
     pub columns: Vec<&'static str>,
@@ -193,7 +193,7 @@ impl Table {
 }
 
 impl Cell {
-    /// Its size, for the length of a bar.
+    /// The number that determines the length of the cell's bar.
     fn size(&self) -> f64 {
         match self {
             Cell::Text(_) => 0.0,

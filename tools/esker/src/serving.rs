@@ -48,6 +48,7 @@ pub fn serve(args: &ServeArgs, out: &mut Out) -> Result<(), Failure> {
 /// The token in a file, without the white space around it.
 fn token_in(file: &Path) -> Result<String> {
     let bytes = directory::fs().read_file(file)?;
-    let text = String::from_utf8(bytes).map_err(|_| Error::invalid_argument("no text").in_file(file))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Error::invalid_argument("the file is not UTF-8 text").in_file(file))?;
     Ok(text.trim().to_owned())
 }

@@ -169,7 +169,7 @@ pub fn compaction_style(number: i32) -> Result<CompactionStyle> {
         2 => Ok(CompactionStyle::Fifo),
         3 => Ok(CompactionStyle::None),
         other => Err(Error::invalid_argument(format!(
-            "--compaction_style={other}: a style that is none of RocksDB's"
+            "--compaction_style={other}: RocksDB has no such style"
         ))),
     }
 }

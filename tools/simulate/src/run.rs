@@ -48,7 +48,7 @@ pub struct Report {
     pub choices: Vec<Vec<Turn>>,
     /// A hash of all events of the disk and the threads, in order.
     pub hash: u64,
-    /// These events as text, if asked for.
+    /// The events of the disk and the threads as text, if asked for.
     pub log: String,
 }
 

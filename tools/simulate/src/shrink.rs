@@ -199,7 +199,7 @@ impl Shrinker<'_> {
                     remove(history, start..end);
                     true
                 });
-                // Later things have been tried, whether they were left out or not.
+                // Steps from `start` on have been tried, whether they were removed or not.
                 end = start.min(count(&self.best));
             }
             chunk /= 2;

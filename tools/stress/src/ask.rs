@@ -205,7 +205,7 @@ impl Worker<'_> {
                 if !self.stress.options.fs.exists(&file.path)? {
                     let path = file.path.display();
                     return Err(Failure::Wrong(format!(
-                        "{path} went while nothing may be deleted"
+                        "{path} was deleted while file deletions were disabled"
                     )));
                 }
             }

@@ -26,13 +26,13 @@ flags::flags! {
     destroy_db_initially: bool = true;
     /// Seed of every thread's choices; 0: a random seed, which is printed.
     seed: u64 = 0;
-    /// Threads.
+    /// The number of threads.
     threads: u32 = 32;
-    /// Operations of each thread.
+    /// The number of operations of each thread.
     ops_per_thread: u64 = 1_200_000;
-    /// Keys of each column family.
+    /// The number of keys of each column family.
     max_key: u64 = 1 << 20;
-    /// Column families.
+    /// The number of column families.
     column_families: u32 = 10;
     /// Number of times that the database is closed and reopened.
     reopen: u32 = 10;
@@ -117,7 +117,7 @@ flags::flags! {
     flush_one_in: u64 = 0;
     /// One in this number of operations is followed by a compaction of a key range; 0: none.
     compact_range_one_in: u64 = 0;
-    /// Keys in such a range.
+    /// Keys in the range of a compaction.
     compact_range_width: i32 = 10_000;
     /// One in this number of operations is followed by a compaction of some files; 0: none.
     compact_files_one_in: u64 = 0;
@@ -203,7 +203,7 @@ flags::flags! {
     /// One in this number of operations is followed by an ingestion of keys that were written into files; 0:
     /// none.
     ingest_external_file_one_in: u64 = 0;
-    /// Keys in such files.
+    /// Keys in the files of an ingestion.
     ingest_external_file_width: i32 = 100;
     /// One in this number of ingestions has two phases, prepared file by file or all files together; 0: none.
     ingest_external_file_prepare_commit_one_in: u64 = 0;
@@ -313,7 +313,7 @@ flags::flags! {
     compaction_on_deletion_trigger_count: u64 = 50;
     /// Share of deletions among all entries that marks a table; 0: not used.
     compaction_on_deletion_ratio: f64 = 0.5;
-    /// Minimum size in bytes of a table that is marked.
+    /// Minimum size in bytes of a table that is marked for its deletions.
     compaction_on_deletion_min_file_size: u64 = 32_768;
     /// One in this number of tables is marked for compaction; 0: none.
     mark_for_compaction_one_file_in: u64 = 0;
@@ -532,35 +532,37 @@ impl Flags {
             );
         }
         if self.max_key < 1 || self.max_key > 1 << 32 {
-            return refuse("--max_key lies between 1 and 2^32");
+            return refuse("--max_key must be between 1 and 2^32");
         }
         if self.column_families < 1 || self.threads < 1 {
             return refuse("--column_families and --threads must be at least 1");
         }
         if self.prefix_size > 8 || self.prefix_size < 0 && self.prefixpercent > 0 {
-            return refuse("--prefix_size lies between 0 and 8; without prefixes --prefixpercent must be 0");
+            return refuse(
+                "--prefix_size must be between 0 and 8; without prefixes --prefixpercent must be 0",
+            );
         }
         if self.secondary_catch_up_one_in > 0 && !self.test_secondary {
             return refuse("--secondary_catch_up_one_in needs --test_secondary");
         }
         if self.user_code_panic_one_in > 0 && self.test_secondary {
             return refuse(
-                "what a secondary shows is compared with no code that panics: no --user_code_panic_one_in with --test_secondary",
+                "--user_code_panic_one_in cannot be combined with --test_secondary: a secondary is compared without panics",
             );
         }
         if self.sync_fault_injection && (self.test_secondary || self.open_read_only_one_in > 0) {
             return refuse(
-                "with --sync_fault_injection nobody else sees what is not synced: no --test_secondary, no --open_read_only_one_in",
+                "--sync_fault_injection cannot be combined with --test_secondary or --open_read_only_one_in: other readers do not see unsynced bytes",
             );
         }
         if self.manual_wal_flush_one_in > 0 && (self.test_secondary || self.open_read_only_one_in > 0) {
             return refuse(
-                "with --manual_wal_flush_one_in nobody else sees what is not flushed: no --test_secondary, no --open_read_only_one_in",
+                "--manual_wal_flush_one_in cannot be combined with --test_secondary or --open_read_only_one_in: other readers do not see unflushed bytes",
             );
         }
         if self.rate_limit_auto_wal_flush && (self.disable_wal || self.manual_wal_flush_one_in > 0) {
             return refuse(
-                "--rate_limit_auto_wal_flush needs a WAL that is flushed by itself: no --disable_wal, no --manual_wal_flush_one_in",
+                "--rate_limit_auto_wal_flush cannot be combined with --disable_wal or --manual_wal_flush_one_in: it needs automatic flushes of the WAL",
             );
         }
         if self.changes_snapshots() && self.loses_acknowledged() {
@@ -583,19 +585,19 @@ impl Flags {
         }
         if self.ingest_external_file_one_in > 0 && self.disable_wal {
             return refuse(
-                "what is ingested survives, and rows without WAL do not: no --ingest_external_file_one_in with --disable_wal",
+                "--ingest_external_file_one_in cannot be combined with --disable_wal: ingested rows survive a crash, and rows without a WAL do not",
             );
         }
         if self.use_txn && self.use_optimistic_txn {
             return refuse(
-                "a transaction has locks or is optimistic: no --use_optimistic_txn with --use_txn",
+                "--use_optimistic_txn cannot be combined with --use_txn: a transaction has locks or is optimistic",
             );
         }
         if self.txn_write_policy > 2 {
-            return refuse("--txn_write_policy lies between 0 and 2");
+            return refuse("--txn_write_policy must be between 0 and 2");
         }
         if self.log2_keys_per_lock > 32 {
-            return refuse("--log2_keys_per_lock lies between 0 and 32");
+            return refuse("--log2_keys_per_lock must be between 0 and 32");
         }
         Ok(())
     }
@@ -667,7 +669,7 @@ impl Flags {
             "crc32c" => FileChecksumGenFactory::Crc32c,
             other => {
                 return Err(Error::not_supported(format!(
-                    "--file_checksum_impl={other}: none and crc32c are what there is"
+                    "--file_checksum_impl={other}: use none or crc32c"
                 )));
             }
         };
@@ -832,7 +834,7 @@ impl Flags {
             4 => AdmissionPolicy::AllowAll,
             _ => {
                 return Err(Error::invalid_argument(format!(
-                    "--adm_policy={}: 0, 1, 2 and 4 are what there is; 3 needs a third tier",
+                    "--adm_policy={}: use 0, 1, 2 or 4; 3 needs a third tier",
                     self.adm_policy
                 )));
             }

@@ -15,7 +15,7 @@ use vfs::{Call, FileSystem, Layer, MemFs, Op, UnsyncedPolicy, WritableFile};
 /// The victim.
 #[derive(Debug)]
 enum Mortal {
-    /// This process, once in this number of points on average.
+    /// The process itself is killed, once in this number of points on average.
     Process {
         one_in: u64,
         /// Prefixes of names of points that are left out.

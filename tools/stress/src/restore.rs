@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(lost(&[(0, 0, 1)]), Ok(2));
         assert_eq!(lost(&[(0, 0, 1), (1, 0, 1)]), Ok(1));
         assert_eq!(lost(&[(0, 0, 2), (1, 0, 1), (1, 1, 1)]), Ok(0));
-        // A gap, half of a batch, and a write that never was.
+        // These rows fit no prefix of the history: a gap, half of a batch, and a write that was never made.
         for wrong in [
             &[(1, 0, 1)][..],
             &[(0, 0, 2), (1, 0, 1)],
@@ -491,7 +491,7 @@ mod tests {
             let survived = all.restore(&found(rows));
             assert_eq!(survived.map(|survived| survived.lost).ok(), lost, "{rows:?}");
         }
-        // An operation that was in progress.
+        // The last operation was in progress at the crash.
         let all = history(vec![
             operation(0, Some(1), &[set(0, 0, 1), set(1, 0, 1)]),
             operation(1, None, &[Change::Clear { family: 1 }]),

@@ -34,9 +34,9 @@ pub enum Change {
 pub struct Operation {
     /// The sequence number of the last row that existed when it began.
     pub after: SeqNo,
-    /// Its sequence number; `None` if the database has not returned.
+    /// The sequence number of the operation; `None` if the database has not returned.
     pub seqno: Option<SeqNo>,
-    /// Its changes, which survive together.
+    /// The changes of the operation, which survive together.
     pub changes: Vec<Change>,
 }
 
@@ -52,10 +52,10 @@ pub struct Floor {
 /// The rows that survive together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Together {
-    /// Those of all families, up to the same sequence number.
+    /// The rows of all families survive together, up to the same sequence number.
     #[default]
     All,
-    /// Those of each family separately: there is no WAL.
+    /// The rows of each family survive separately: there is no WAL.
     EachFamily,
 }
 

@@ -81,7 +81,7 @@ impl Catcher {
     }
 }
 
-/// The end of a run.
+/// The outcome of a test run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Passed,

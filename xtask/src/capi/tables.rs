@@ -25,7 +25,7 @@ pub struct Parameter {
 
 /// A field of an object.
 pub struct Field {
-    /// The object, without `rocksdb_` and `_t`.
+    /// The name of the object in C, without `rocksdb_` and `_t`.
     pub object: String,
     /// The field.
     pub name: String,

@@ -18,7 +18,7 @@ pub struct Layout {
     pub lib: &'static str,
     /// The prefix, relative to the root.
     pub prefix: &'static str,
-    /// The other generations whose names the library has.
+    /// The other generations under whose names the library is installed.
     pub names: &'static [&'static str],
 }
 

@@ -156,7 +156,7 @@ fn build(package: &Path, link: &Path, form: Form) -> Result<Vec<PathBuf>, Fault>
         .env("CARGO_TARGET_DIR", shell::target().join("rocksdb-crate"))
         .env("ROCKSDB_LIB_DIR", link)
         .env("SNAPPY_LIB_DIR", link)
-        // It replaces the C++ library, which is not needed.
+        // The C library replaces the C++ library, which is not needed.
         .env("CXXSTDLIB", "c");
     if form == Form::Archive {
         // Any value selects an archive; a new value makes cargo link the crate again.

@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(page.stretches[0].runs, 3);
         assert_eq!(page.failures[0].round, 1);
         assert_eq!(page.slow.len(), 1);
-        // Another test: the order of the round is another.
+        // With a test of another name, the page begins a round with another order.
         page.go_on_with("def", 4);
         assert_eq!((page.round, page.done, page.stretches.len()), (1, 0, 3));
         assert_eq!(Page::parse("Complete rounds: many\n"), None);

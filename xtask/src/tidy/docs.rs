@@ -81,9 +81,19 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
             }
         }
     }
-    let in_book: Option<BTreeSet<String>> = tree
+    let mut in_book: Option<BTreeSet<String>> = None;
+    for page in tree
         .text(SUMMARY)
-        .map(|text| linked_pages(SUMMARY, text).collect());
+        .into_iter()
+        .flat_map(|text| linked_pages(SUMMARY, text))
+    {
+        let pages = in_book.get_or_insert_default();
+        if pages.contains(&page) {
+            let message = format!("links to {page} twice: a page has one place in the book");
+            found.push(Finding::new("book", SUMMARY, 0, message));
+        }
+        pages.insert(page);
+    }
     for (path, _) in tree
         .with_extension("md")
         .filter(|(path, _)| path.starts_with("docs/") && *path != SUMMARY)
@@ -245,7 +255,7 @@ mod tests {
             ("crates/a/src/lib.rs", "fn is_there() {}"),
             (
                 "docs/SUMMARY.md",
-                "[one](flow/one.md) [map](../ARCHITECTURE.md) [open](open.md)",
+                "[one](flow/one.md) [map](../ARCHITECTURE.md) [open](open.md) [again](open.md)",
             ),
             ("docs/open.md", "`Db::is_there` `Db::is_not` `Db` `Kind::Variant`"),
         ]);
@@ -261,6 +271,7 @@ mod tests {
                 "link README.md crates/b does not exist",
                 "link docs/flow/two.md crates/a/src/lib.rs has no function is_not",
                 "link docs/open.md the crates have no Db::is_not",
+                "book docs/SUMMARY.md links to docs/open.md twice: a page has one place in the book",
                 "book docs/flow/two.md docs/SUMMARY.md does not link here: the page is not in the book",
                 "unlinked docs/flow/two.md no other document links here: no reader will find it",
             ]

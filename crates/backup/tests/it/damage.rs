@@ -86,7 +86,7 @@ fn a_file_that_is_missing_or_cut_makes_its_backups_corrupt_and_no_others() {
             assert!(corrupt[0].1.is_corruption(), "{}", corrupt[0].1);
         }
         assert!(again.verify_backup(3, true, None).unwrap_err().is_corruption());
-        // Its other files are not garbage: the missing one may be restored.
+        // The backup's other files are not garbage: the missing file may be restored.
         again.garbage_collect().unwrap();
         fs.write_file(&path, &whole).unwrap();
         drop(again);

@@ -320,7 +320,7 @@ fn restoring_keeps_what_it_is_told_to_and_what_is_no_databases() {
         };
         assert_eq!(created, expected_created, "{mode:?}\n{calls}");
         if mode == RestoreMode::KeepLatestDbSessionIdFiles {
-            // This mode does not verify contents.
+            // A verification in this mode does not read contents.
             bytes[3] ^= 1;
             fs.write_file(&damaged, &bytes).unwrap();
         }
@@ -419,7 +419,7 @@ fn files_that_are_deleted_meanwhile_stay_until_they_are_copied() {
     let id = engine.create_new_backup(&db, &options).unwrap();
     drop(options);
     assert_eq!(rows_of(&engine, &fs, id), expected);
-    // They are deleted afterwards: the hold was released.
+    // The backup releases its hold on file deletions: obsolete files are deleted afterwards.
     assert!(db.pins().file_deletions.is_empty());
     db.close().unwrap();
 }
@@ -479,7 +479,8 @@ fn a_backup_is_not_restored_over_the_wals_of_another_database() {
     db.put(b"b", b"value").unwrap();
     let all = rows(&db);
     let restore = |dir: &str, wals: &str| engine.restore_db_from_backup(1, &restore_options(&fs), dir, wals);
-    // Its own, while it is open and while it exists there, and another one's.
+    // A restoration elsewhere is refused the database's WAL directory while the database is open and while it
+    // exists, and the WAL directory of another database always.
     let held = restore("/new", "/wals").unwrap_err();
     assert_eq!(held.kind(), ErrorKind::LockHeld, "{held}");
     db.close().unwrap();

@@ -64,7 +64,7 @@ fn a_backup_that_is_stopped_is_taken_up_where_it_was() {
         assert_eq!(error.kind(), ErrorKind::Aborted, "{error}");
         assert!(engine.backups().is_empty());
         assert!(listing(&fs, "private").is_empty() && listing(&fs, "meta").is_empty());
-        // The same again, in another process.
+        // The stopped backup is made again, as by another process.
         drop(engine);
         let mut engine = BackupEngine::open(options).unwrap();
         log.take();

@@ -380,8 +380,8 @@ fn placeholders_are_misses_and_what_never_goes_down_does_not() {
     fixture.evict();
     assert!(!fixture.cache.secondary_holds(elsewhere));
     assert!(fixture.finds(kept));
-    // Its placeholder is in the table now: a plain lookup does not find it, and it is not evicted into the
-    // secondary cache.
+    // The placeholder of the entry is in the table now: a plain lookup does not find it, and it is not
+    // evicted into the secondary cache.
     assert_eq!(fixture.cache.occupancy(), 1);
     assert!(fixture.cache.lookup(kept).is_none());
     let stats = fixture.cache.stats();

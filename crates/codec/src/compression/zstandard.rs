@@ -63,7 +63,7 @@ impl Encoder {
         tail.set_position(head);
         match &self.dictionary {
             None => self.context.compress2(&mut tail, raw),
-            // The other call ignores the parameters of the context.
+            // `compress_using_cdict` ignores the parameters of the context, and so its checksum.
             Some(dictionary) if self.checksum => self
                 .context
                 .ref_cdict(dictionary)

@@ -66,7 +66,8 @@ impl<C: BlockwiseCursor> CompactionCursor<C> {
                 return ControlFlow::Break(());
             }
             if run.entries == 0 {
-                // This entry was already found to survive, and whether it is the first of its key is known.
+                // The current entry was already found to survive, and whether it is the first of its key is
+                // known.
                 run.last_ceiling = ceiling;
             } else {
                 let is_same = last.len() == key.len() && last[..user_len] == key[..user_len];

@@ -77,7 +77,7 @@ struct State {
 struct Family {
     writes: Vec<(u64, Vec<u8>, Option<Vec<u8>>)>,
     states: Vec<State>,
-    /// The sequence number before the writes that each table of L0 comes from.
+    /// For each table of L0, the sequence number before the first write in it.
     before: BTreeMap<u64, u64>,
 }
 

@@ -106,7 +106,7 @@ fn iterators_read_ahead_as_they_are_told() {
         iterate_upper_bound: Some(key(20)),
         ..ReadOptions::default()
     };
-    // The block of the bound is the last one.
+    // The block with the upper bound is the last one read.
     assert_eq!(stage.scan(&bounded, 10, 20), [BLOCK, BLOCK, 9 * BLOCK]);
     let unbounded = ReadOptions {
         auto_readahead_size: false,

@@ -452,7 +452,7 @@ fn a_crash_between_acknowledgements_loses_no_row_and_no_place() {
                 .collect();
             let log = || String::from_utf8(fs.read_file(&Path::new(DIR).join("LOG")).unwrap()).unwrap();
             assert_eq!(rest(&mut feed), expected, "seed {seed}: {}", log());
-            // It goes on.
+            // The feed continues with new rows.
             db.put(b"more", b"").unwrap();
             assert_eq!(rest(&mut feed), [row(last + 1, "default", "more")]);
         }

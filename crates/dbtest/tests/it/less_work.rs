@@ -52,7 +52,7 @@ fn a_compaction_leaves_the_cache_as_it_is() {
             db.put(key(number), [b'v'; 100]).unwrap();
         }
         flush(&db);
-        // These rows are ten times the capacity of the cache.
+        // The rows of the second family are ten times the capacity of the cache.
         for table in 0..4 {
             for number in 0..5_000 {
                 db.put_cf(&other, key(number * 4 + table), [b'o'; 150]).unwrap();
@@ -219,7 +219,7 @@ fn tables_are_written_by_large_calls() {
         assert_eq!(done.len(), 2, "a flush and a compaction");
         for written in &*done {
             assert!(written.bytes_written > 6_000_000, "{written:?}");
-            // The last call of a file writes the rest.
+            // The last write call of a file may be shorter than the others.
             assert!(
                 written.writes <= written.bytes_written / CALL + 1,
                 "direct {direct}: {written:?}"

@@ -193,7 +193,7 @@ fn a_hole_at_the_end_of_a_block_is_read_twice_at_most() {
         Closed::new(&mut rng, CompressionType::None, &mut |_| lens.next().unwrap())
     };
     let usual = with_first(600);
-    // All records have the same length except the first, which shifts them.
+    // All records have the same length except the first one, whose length shifts the others.
     let len = usual.records[usual.records.len() / 2].len();
     for hole in [8, 11, 12, 13, 18, 21, 22, 23, 40] {
         let closed = with_first(600 + (BLOCK - hole + len - usual.last().start) % len);

@@ -90,7 +90,7 @@ impl Heart {
 struct Family {
     handle: ColumnFamily,
     options: ColumnFamilyOptions,
-    /// Its id in the model, where ids are not reused either.
+    /// The family's id in the model. The model does not reuse ids either.
     id: u32,
     /// The keys that are only written by puts and single deletions, and whether each exists.
     single: HashMap<Vec<u8>, bool>,

@@ -264,7 +264,7 @@ fn a_flush_that_reaches_the_limit_stops_writes_until_there_is_room() {
     assert_eq!(db.live_files().len(), 2, "the flush itself has succeeded");
     assert!(bench.manager.is_max_allowed_space_reached());
     assert_eq!(db.resume().unwrap_err().kind(), ErrorKind::SpaceLimit);
-    // There is still none after some looks.
+    // The space limit is still exceeded at the first attempts to recover.
     let attempts = || bench.ticker(Ticker::AutoresumeRetryTotalCount);
     wait_until("a recovery begins", || bench.ticker(Ticker::AutoresumeCount) == 1);
     bench.clock.advance(Duration::from_secs(5));

@@ -82,7 +82,7 @@ fn small_tables_that_take_the_disk_too_long_go_to_level_0() {
     // 16 tables of 40 KiB in 16 ms.
     assert_eq!(flushed(&db, "a", 16, 40), (0, 16));
     assert_eq!(flushed(&db, "b", 16, 40), (1, 0));
-    // Larger tables are worth it.
+    // Tables of 100 KiB are large enough to be worth the writes of single files.
     assert_eq!(flushed(&db, "c", 16, 100), (0, 16));
     assert_eq!(flushed(&db, "d", 2, 100), (0, 2));
     assert_eq!(flushed(&db, "e", 2, 40), (1, 0));

@@ -77,7 +77,7 @@ fn obsolete_wals_move_and_go_when_they_are_too_old() {
             .iter()
             .all(|live| !found.contains(live))
     );
-    // The first is older than 100 seconds now, and the second is not.
+    // The first archived WAL is older than 100 seconds now, and the second is not.
     clock.advance(Duration::from_secs(50));
     round(&db, 3, 10);
     let left = archived(&*fs);

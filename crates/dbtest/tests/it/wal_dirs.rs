@@ -162,7 +162,7 @@ fn a_checkpoint_does_not_take_the_wals_of_its_source() {
     };
     assert_eq!(stored.wal_dir, "");
     assert_eq!(keys_in(&stored, "/copy").unwrap(), "a");
-    // With its source's directory the copy is refused, whether the source is open or not.
+    // A copy of a database is refused the source's directory of WALs, whether the source is open or not.
     let error = Db::open(&own, "/copy").expect_err("opened with its source's WALs");
     assert_eq!(error.kind(), ErrorKind::LockHeld, "{error}");
     db.close().unwrap();

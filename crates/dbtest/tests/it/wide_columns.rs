@@ -107,7 +107,7 @@ fn check(db: &Db, families: &[&ColumnFamily], model: &Model) {
             assert_eq!(db.get_cf_opt(family, key, &read).unwrap(), plain, "{key:?}");
         }
     }
-    // The expected rows of the iterators over several families.
+    // The expected rows of an iterator over several families.
     let mut all: BTreeMap<Vec<u8>, Vec<(u32, Columns)>> = BTreeMap::new();
     for (family, rows) in families.iter().zip(model) {
         for (key, columns) in rows {

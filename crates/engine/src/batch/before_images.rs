@@ -31,7 +31,7 @@ const ENTITY: u8 = 3;
 /// See the example of [`Db::feed`](crate::Db::feed).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BeforeImage<'a> {
-    /// It was not recorded: the write did not ask for it, or it deletes a range.
+    /// The image was not recorded: the write did not ask for it, or it deletes a range.
     #[default]
     Unknown,
     /// The key did not exist.
@@ -81,7 +81,7 @@ impl BeforeImages {
 /// `Corruption` for log data that begins as before images do and is malformed.
 pub(crate) fn images_of(batch: &WriteBatch) -> Result<Vec<BeforeImage<'_>>> {
     let mut images = Vec::new();
-    // The rows before it have their images.
+    // The number of rows that have their images.
     let mut done = 0;
     for operation in batch.operations() {
         match operation? {
@@ -119,14 +119,14 @@ fn decode<'a>(encoded: &'a [u8], rows: &mut [BeforeImage<'a>]) -> Result<()> {
             ENTITY => BeforeImage::Entity(reader.long_length_prefixed("before image")?),
             kind => {
                 return Err(Error::corruption(format!(
-                    "a before image of unknown kind {kind}"
+                    "unknown kind of a before image: {kind}"
                 )));
             }
         };
     }
     match reader.is_empty() {
         true => Ok(()),
-        false => Err(Error::corruption("bytes behind the last before image")),
+        false => Err(Error::corruption("bytes after the last before image")),
     }
 }
 

@@ -23,12 +23,12 @@ impl Db {
         let comparator = family.comparator();
         if comparator.timestamp_size() > 0 {
             return Err(Error::invalid_argument(
-                "clip_column_family in a column family with timestamps",
+                "clip_column_family does not support column families with timestamps",
             ));
         }
         if comparator.compare(begin, end).is_gt() {
             return Err(Error::invalid_argument(
-                "clip_column_family ends before it begins",
+                "the range of clip_column_family ends before it begins",
             ));
         }
         self.inner().check_open()?;

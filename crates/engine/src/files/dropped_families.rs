@@ -13,7 +13,7 @@ use crate::files::archived_wals::{create_directory, directory};
 
 /// The file with the names of dropped families.
 pub(crate) const DROPPED: &str = "DROPPED_FAMILIES";
-/// The temporary file that is renamed to it.
+/// The temporary file that is renamed to the list's name.
 pub(crate) const TEMPORARY: &str = "DROPPED_FAMILIES.tmp";
 
 /// Reads the names of dropped families by id.

@@ -8,10 +8,10 @@ use sst::Table;
 
 /// The place of a file's table, which may be open or not.
 pub(crate) enum TablePlace {
-    /// There is no limit of open files: once opened, a table stays open as long as this place exists, and
-    /// readers borrow it.
+    /// The place without a limit of open files: once opened, a table stays open as long as this place exists,
+    /// and readers borrow it.
     Unlimited(OnceLock<Arc<Table>>),
-    /// There is a limit of open files: the table may be closed while it is read.
+    /// The place under a limit of open files: the table may be closed while it is read.
     Limited(ArcSwapOption<Table>),
 }
 

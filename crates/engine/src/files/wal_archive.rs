@@ -139,7 +139,7 @@ impl WalArchive {
 
     /// Recovery ended in front of the WALs of these numbers.
     pub fn leave_unread(&self, numbers: Range<u64>) {
-        // A database is recovered once.
+        // The numbers are set once: a database is recovered once.
         let _ = self.unread.set(numbers);
     }
 

@@ -28,7 +28,7 @@ pub struct LiveFileMetaData {
     pub directory: PathBuf,
     /// The size in bytes; 0: not known.
     pub size: u64,
-    /// The lowest sequence number of its entries.
+    /// The lowest sequence number of the table's entries.
     pub smallest_seqno: SeqNo,
     /// The highest sequence number of its entries. For an ingested table, the one of all its entries.
     pub largest_seqno: SeqNo,

@@ -35,9 +35,9 @@ impl Drop for HeldLatch<'_> {
 
 /// Sequence numbers that no row gets.
 pub(super) struct Reserved<'a> {
-    /// The last number before them.
+    /// The last sequence number before the reserved ones.
     pub before: SeqNo,
-    /// The last of them.
+    /// The last of the reserved sequence numbers.
     pub last: SeqNo,
     /// The number of records of the WAL that must be synced before the files are installed.
     pub records: u64,

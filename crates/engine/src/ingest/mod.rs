@@ -161,7 +161,7 @@ impl Db {
         db.check_open()?;
         if !handles.iter().all(|handle| Arc::ptr_eq(&handle.db, &self.0)) {
             return Err(Error::invalid_argument(
-                "a file ingestion handle is one of another database",
+                "a file ingestion handle belongs to another database",
             ));
         }
         let families = handles

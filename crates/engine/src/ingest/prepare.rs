@@ -294,12 +294,12 @@ fn check_replaced_range(
     }
     if options.snapshot_consistency {
         return Err(Error::not_supported(
-            "atomic_replace_range with snapshot_consistency",
+            "atomic_replace_range cannot be combined with snapshot_consistency",
         ));
     }
     if family.cmp.user().timestamp_size() > 0 {
         return Err(Error::not_supported(
-            "atomic_replace_range in families with timestamps",
+            "atomic_replace_range does not support column families with timestamps",
         ));
     }
     range.check(family.cmp.user())

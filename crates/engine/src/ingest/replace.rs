@@ -20,7 +20,7 @@ impl RangeOpt {
     pub(super) fn check(&self, user: &UserComparator) -> Result<()> {
         match (&self.start, &self.limit) {
             (Some(start), Some(limit)) if user.compare(start, limit).is_gt() => Err(Error::invalid_argument(
-                "atomic_replace_range ends before it begins",
+                "the range of atomic_replace_range ends before it begins",
             )),
             _ => Ok(()),
         }

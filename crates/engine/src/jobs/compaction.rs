@@ -833,9 +833,9 @@ fn numbers_by_level(plan: &Plan) -> Vec<(usize, Vec<u64>)> {
 /// The severity of a failure. There is no failure if the database is closing, or if the family was dropped.
 #[derive(Clone, Copy)]
 enum Severity {
-    /// Writes continue.
+    /// The failure does not stop writes.
     Soft,
-    /// The database has latched.
+    /// The failure has stopped the database.
     Hard,
 }
 

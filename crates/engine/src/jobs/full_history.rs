@@ -25,7 +25,7 @@ impl Db {
         let user = family.comparator();
         if timestamp.len() != user.timestamp_size() {
             return Err(Error::invalid_argument(format!(
-                "a timestamp of {} bytes, not {}",
+                "the timestamp has {} bytes, the timestamps of the column family have {}",
                 timestamp.len(),
                 user.timestamp_size()
             )));

@@ -329,7 +329,7 @@ impl<'a> TableOutputs<'a> {
     }
 
     fn current(&mut self) -> Result<&mut OpenTable> {
-        // The driver opens a file before it adds to it.
+        // The driver opens a file before it adds an entry.
         self.open
             .as_mut()
             .ok_or_else(|| Error::invalid_argument("no output file is open"))

@@ -805,7 +805,8 @@ impl DbInner {
             lost.keep(&torn.path)?;
         }
         if gave_up {
-            // They stay until the one of this session is in force: a crash must find them.
+            // Older MANIFESTs stay until this session's MANIFEST is in force: an open after a crash must find
+            // one.
             let is_manifest = |path: &&PathBuf| {
                 let name = path.file_name().and_then(|name| name.to_str());
                 matches!(name.and_then(filename::parse), Some(FileKind::Manifest(_)))

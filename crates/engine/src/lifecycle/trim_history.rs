@@ -40,7 +40,7 @@ impl Db {
         for (size, family) in &stamped {
             if *size != trim_ts.len() {
                 return Err(Error::invalid_argument(format!(
-                    "a timestamp of {} bytes to trim to, the timestamps of column family {} have {size}",
+                    "trim_ts has {} bytes, the timestamps of column family {} have {size}",
                     trim_ts.len(),
                     family.name
                 )));

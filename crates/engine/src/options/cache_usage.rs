@@ -40,9 +40,9 @@ impl CacheEntryRole {
 /// See the example of [`CacheUsageOptions`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Charged {
-    /// It is charged.
+    /// The memory is charged.
     Enabled,
-    /// It is not charged.
+    /// The memory is not charged.
     Disabled,
     /// By [`CacheUsageOptions::options`], or else it is not charged. Default.
     #[default]

@@ -17,7 +17,7 @@ pub enum OptionLoss {
     Results,
     /// Less survives a crash, or damage is noticed later.
     Durability,
-    /// Files take more space.
+    /// The files of the database take more space.
     Space,
     /// The option costs time or memory, and loses nothing else.
     Cost,

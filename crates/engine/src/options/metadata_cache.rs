@@ -13,7 +13,7 @@ pub enum PinningTier {
     Fallback,
     /// No tables.
     None,
-    /// Flushed tables, and other tables in level 0 that are not larger.
+    /// Tables that flushes wrote, and other tables in level 0 that are not larger than those.
     FlushedAndSimilar,
     /// All tables.
     All,

@@ -295,7 +295,7 @@ fn check_ratio(ratio: f64) -> Result<()> {
     match ratio >= 0.0 {
         true => Ok(()),
         false => Err(Error::invalid_argument(format!(
-            "max_trash_db_ratio={ratio} is no share of the files"
+            "max_trash_db_ratio={ratio} must be 0 or greater"
         ))),
     }
 }

@@ -78,9 +78,9 @@ impl Kind {
 pub(crate) enum Next {
     /// The turn did something: there may be more.
     Again,
-    /// There was nothing to do.
+    /// The turn found no work.
     Nothing,
-    /// There was nothing to do; the lane needs another turn after at most this time.
+    /// The turn found no work; the lane needs another turn after at most this time.
     After(Duration),
 }
 

@@ -195,7 +195,7 @@ pub(crate) struct MergingCursor {
     ended_block: bool,
     /// Range tombstones with a sequence number above this one are invisible.
     snapshot: SeqNo,
-    /// The same limit for the range tombstones of the newest lane.
+    /// Range tombstones of the newest lane with a sequence number above this one are invisible.
     newest_snapshot: SeqNo,
     /// Where keys have timestamps: range tombstones with a newer timestamp than this are invisible.
     read_ts: Option<Box<[u8]>>,

@@ -49,7 +49,7 @@ impl Db {
         let bounds = (range.start_bound().map(owned), range.end_bound().map(owned));
         let (open, order) = (self.cursors(options, family), family.comparator().clone());
         if options.tailing {
-            let error = Error::invalid_argument("a range is read as of one moment, which tailing is not");
+            let error = Error::invalid_argument("a range is read as of one moment: tailing cannot be set");
             return Rows::refused(open, order, error);
         }
         Rows::new(open, order, bounds)

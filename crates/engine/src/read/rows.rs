@@ -233,7 +233,7 @@ pub(crate) fn prefix_bounds(order: &UserComparator, prefix: &[u8]) -> Result<Key
         UserComparator::Bytewise | UserComparator::BytewiseU64Ts => Ok((begin, end)),
         UserComparator::ReverseBytewise | UserComparator::ReverseBytewiseU64Ts => Ok((end, begin)),
         UserComparator::Custom(custom) => Err(Error::invalid_argument(format!(
-            "keys with one prefix need not be neighbours in the order {}: read a range",
+            "the comparator {} does not keep the keys of a prefix together: read a range",
             custom.name()
         ))),
     }

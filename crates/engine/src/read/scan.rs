@@ -59,7 +59,7 @@ impl Db {
         inner.check_owns(&family.0)?;
         let (Some(from), Some(to)) = (&options.iter_start_ts, &options.timestamp) else {
             return Err(Error::invalid_argument(
-                "versions are read from iter_start_ts to timestamp, of which one is missing",
+                "versions are read from iter_start_ts to timestamp: set both",
             ));
         };
         let (super_version, seqno) = family.0.view(options.snapshot.as_ref());
@@ -193,10 +193,10 @@ pub(crate) fn check_timestamp(
     let size = user.timestamp_size();
     match &options.timestamp {
         None if size > 0 => Err(Error::invalid_argument(
-            "the column family has timestamps: read it at one",
+            "the column family has timestamps: set ReadOptions::timestamp",
         )),
         Some(timestamp) if timestamp.len() != size => Err(Error::invalid_argument(format!(
-            "a timestamp of {} bytes, not {size}",
+            "the timestamp has {} bytes, the timestamps of the column family have {size}",
             timestamp.len()
         ))),
         Some(timestamp) => {

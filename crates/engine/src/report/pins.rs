@@ -82,7 +82,7 @@ pub struct PinnedSuperVersion {
     pub memtable_bytes: u64,
     /// The number of the super version's tables that are no longer in the current version.
     pub files: usize,
-    /// The bytes of those tables.
+    /// The size in bytes of the tables that are no longer in the current version.
     pub file_bytes: u64,
 }
 

@@ -341,7 +341,7 @@ fn is_told(error: &Error) -> bool {
 #[cold]
 fn not_owned(family: &Family) -> Error {
     Error::invalid_argument(format!(
-        "the column family {:?} is one of another database",
+        "the column family {:?} belongs to another database",
         family.name
     ))
 }

@@ -709,7 +709,7 @@ impl DbState {
 /// The progress of a close.
 #[derive(Debug, Default)]
 pub(crate) enum Close {
-    /// The database is open.
+    /// No close has begun: the database is open.
     #[default]
     No,
     /// A thread is closing the database; others wait for it.

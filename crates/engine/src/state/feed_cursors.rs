@@ -20,7 +20,7 @@ use crate::state::db_inner::DbInner;
 /// See the example of [`Pins`](crate::Pins).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PinningCursor {
-    /// Its name.
+    /// The name of the cursor.
     pub name: String,
     /// The sequence number of the next row that it reads.
     pub position: SeqNo,

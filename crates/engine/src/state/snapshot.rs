@@ -251,7 +251,7 @@ pub struct PinnedSnapshot {
     pub sequence_number: SeqNo,
     /// The number of snapshots.
     pub holders: usize,
-    /// The age of the oldest of them.
+    /// The age of the oldest of these snapshots.
     pub age: Duration,
 }
 

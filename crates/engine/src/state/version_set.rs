@@ -87,7 +87,7 @@ impl VersionSet {
         let log = self
             .write_manifest(&path, &state(self.next_file_number()))
             .inspect_err(|_| {
-                // On a full disk this may be retried many times.
+                // The incomplete MANIFEST is removed: on a full disk the write may be retried many times.
                 let _ = self.fs.remove(&path);
             })?;
         set_current(&*self.fs, &self.dir, number)?;

@@ -50,7 +50,7 @@ impl WriteSize {
 /// The write queue.
 pub(crate) struct WriteQueue {
     writer: Mutex<Writer>,
-    /// The number of writers that wait for it.
+    /// The number of writers that wait for the queue.
     waiting: CachePadded<AtomicUsize>,
     /// The lock under which writers sleep to let others in. They are never woken: the sleep is short.
     asleep: Mutex<()>,

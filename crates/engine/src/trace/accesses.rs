@@ -121,7 +121,10 @@ impl<T: TracedAccess> AccessTraceReader<T> {
             true => {
                 T::decode(timestamp, kind, payload).map_err(|error| error.offset_by(RECORD_HEADER_LEN as u64))
             }
-            false => Err(Error::corruption(format!("a record of type {kind} does not belong there")).at(8)),
+            false => Err(Error::corruption(format!(
+                "a record of type {kind} does not belong into a trace of this kind"
+            ))
+            .at(8)),
         });
         decoded.map(Some).map_err(|error| self.reader.place(error, at))
     }

@@ -124,7 +124,7 @@ impl sealed::Decoded for BlockCacheTraceRecord {
     }
 
     fn decode(timestamp: u64, kind: u8, payload: &[u8]) -> Result<BlockCacheTraceRecord> {
-        let block_type = block_type(kind).ok_or_else(|| Error::corruption("no type of block").at(0))?;
+        let block_type = block_type(kind).ok_or_else(|| Error::corruption("unknown type of block").at(0))?;
         let mut reader = Reader::new(payload);
         let block_key = reader.length_prefixed("key of a traced block")?.to_vec();
         let block_size = reader.u64("size of a traced block")?;

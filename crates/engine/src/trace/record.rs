@@ -193,7 +193,7 @@ fn decode_query(kind: u8, payload: &[u8], version: u32) -> Result<TracedQuery> {
         fields.map = fields.reader.u64("map of a trace record")?;
         let known: u64 = allowed.iter().map(|bit| 1 << bit).sum();
         if fields.map & !known != 0 {
-            return Err(Error::corruption("a trace record has fields that its type has not").at(0));
+            return Err(Error::corruption("a trace record has fields that its type does not have").at(0));
         }
     } else {
         fields.map = match kind {

@@ -58,7 +58,7 @@ impl TraceKind {
             kind if BlockCacheTraceRecord::is_of_type(kind) => Ok(Some(TraceKind::BlockCache)),
             other => {
                 let error =
-                    Error::corruption(format!("a record of type {other} does not belong there")).at(8);
+                    Error::corruption(format!("a record of type {other} does not belong into a trace")).at(8);
                 Err(reader.place(error, at))
             }
         }

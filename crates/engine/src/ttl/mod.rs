@@ -301,7 +301,7 @@ impl DbWithTtl {
                 | Operation::LogData(_)) => stamped.add_without_value(&operation),
                 _ => {
                     return Err(Error::not_supported(
-                        "an operation that has no place in a database with a time to live",
+                        "a database with a time to live supports puts, merges, deletions and log data only",
                     ));
                 }
             }

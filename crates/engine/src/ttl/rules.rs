@@ -52,7 +52,7 @@ impl Rules {
     pub fn set(&self, ttl: FamilyTtl) -> Result<()> {
         if self.by_key != matches!(ttl, FamilyTtl::PerKey(_)) {
             return Err(Error::invalid_argument(
-                "a family keeps its kind of time to live: its values are written so",
+                "the kind of time to live of a column family cannot change: its values are stored in that form",
             ));
         }
         self.ttl.store(encoded(ttl), Ordering::Relaxed);

@@ -302,7 +302,9 @@ impl WriteBatchWithIndex {
             return Ok(BatchValue::Absent);
         };
         if view.table.comparator().user().timestamp_size() > 0 {
-            return Err(Error::not_supported("a batch is read alone without timestamps"));
+            return Err(Error::not_supported(
+                "a batch with timestamps cannot be read alone",
+            ));
         }
         let covering = view.table.range_tombstones().covering_seqno(key, MAX_SEQNO);
         let mut operands = Vec::new();
@@ -319,7 +321,7 @@ impl WriteBatchWithIndex {
                 }
                 Kind::Value => base = Some(Some(value.bytes())),
                 kind if kind.is_tombstone() => base = Some(None),
-                _ => refused = Some(Error::not_supported("an entity in a batch that is read alone")),
+                _ => refused = Some(Error::not_supported("a batch with entities cannot be read alone")),
             }
             ControlFlow::Break(())
         })?;
@@ -398,7 +400,7 @@ impl WriteBatchWithIndex {
     ) -> Result<DbIterator> {
         if options.tailing {
             return Err(Error::invalid_argument(
-                "a tailing iterator moves on to what is written, and reads no batch",
+                "a tailing iterator reads new rows, and cannot read a batch",
             ));
         }
         let view = self.view(&family.0)?;

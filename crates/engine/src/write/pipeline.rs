@@ -596,8 +596,8 @@ impl DbInner {
         reason: FlushReason,
     ) -> Result<()> {
         self.switch_memtables(writer, families)?;
-        // These memtables are flushed even if a flush would normally merge more of them: they were not full,
-        // so nothing else would flush them soon.
+        // The memtables that were just switched are flushed even if a flush would normally merge more of
+        // them: they were not full, so nothing else would flush them soon.
         let mut state = self.state.lock();
         for id in families {
             if let Some(family) = state.families.get_mut(id) {
@@ -859,7 +859,7 @@ pub(crate) fn check_row(family: &Family, kind: Kind, key: &[u8], value: &[u8]) -
     }
     if user.timestamp_size() > 0 && key.len() < user.timestamp_size() {
         return Err(Error::invalid_argument(
-            "a key of a family with timestamps needs one",
+            "the column family has timestamps: every key needs one",
         ));
     }
     if kind == Kind::RangeDeletion && user.compare_without_timestamp(key, value).is_gt() {

@@ -67,7 +67,7 @@ impl Db {
     ) -> Result<SeqNo> {
         if options.disable_wal {
             return Err(Error::invalid_argument(
-                "before_images are written to the WAL: not together with disable_wal",
+                "before_images are written to the WAL: disable_wal cannot be set",
             ));
         }
         batch.status()?;
@@ -117,7 +117,8 @@ impl Db {
         };
         let mut images = BeforeImages::default();
         let mut keys = Vec::new();
-        // The rows of the batch so far: a later row replaces what they leave.
+        // The rows of the batch up to the current one: the image of a row is what earlier rows of the batch
+        // leave.
         let mut so_far = WriteBatchWithIndex::new();
         for operation in batch.operations() {
             let Some((id, kind, key, value)) = operation?.row() else {

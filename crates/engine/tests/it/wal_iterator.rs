@@ -146,7 +146,7 @@ fn a_number_that_is_missing_is_a_gap() {
     let error = iter.status().unwrap_err();
     assert!(error.is_corruption() && !iter.valid(), "{error}");
     assert!(error.to_string().contains("Gap in sequence number"), "{error}");
-    // It stands still from then on, and one that begins behind the gap goes on.
+    // After the error the iterator does not move, and an iterator that begins after the gap reads on.
     iter.next();
     assert!(!iter.valid());
     assert_eq!(

@@ -97,7 +97,7 @@ fn files_come_once_and_go_from_where_they_are() {
 fn files_below_l0_do_not_overlap() {
     let base = build(&empty(), &[adding([(1, file(5, b"b", b"d", (1, 2)))])]).unwrap();
     for (low, high) in [(b"a", b"b"), (b"c", b"c"), (b"d", b"f"), (b"a", b"z")] {
-        // The bounds are versions of the same keys, newer ones here.
+        // In these files the bounds are newer versions of the same keys.
         let error = error(&base, &[adding([(1, file(6, low, high, (1, 2)))])]);
         assert!(
             error.starts_with("Corruption: VersionBuilder: L1 has overlapping ranges: file #"),

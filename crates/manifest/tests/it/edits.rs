@@ -177,7 +177,7 @@ fn deprecated_forms_are_not_length_wrapped() {
         }]
     );
     assert_eq!((edit.wal_deletion, edit.last_sequence), (Some(3), Some(5)));
-    // Encoded again in the current forms.
+    // The edit is encoded again in the current forms of its records.
     assert_eq!(
         bytes(&edit),
         hex("04059003 0a0564000000 9103 0a011400 8740 04 04022a01 8840 01 03"

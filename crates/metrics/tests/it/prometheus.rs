@@ -75,7 +75,7 @@ struct Prometheus {
 
 impl Drop for Prometheus {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // Prometheus may have ended by itself.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

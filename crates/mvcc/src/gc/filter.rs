@@ -187,7 +187,7 @@ mod tests {
         gc.distrust(at(3));
         gc.rise(at(4), 100, 50);
         gc.rise(at(6), 200, 150);
-        // Rises that change nothing.
+        // These rises of the threshold change nothing.
         gc.rise(at(6), 250, 150);
         gc.rise(at(8), 300, 150);
         for (oldest, until) in [

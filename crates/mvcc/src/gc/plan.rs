@@ -46,7 +46,7 @@ struct Run {
     start: Vec<u8>,
     end: Vec<u8>,
     versions: u64,
-    /// The same garbage as pieces, while it may still be too short for a range deletion.
+    /// The garbage of this run as single pieces, while it may still be too short for a range deletion.
     pieces: Vec<Piece>,
     /// Bytes of their keys.
     bytes: u64,

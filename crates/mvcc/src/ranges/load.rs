@@ -26,8 +26,8 @@ impl Ranges {
 }
 
 impl<'a> Reader<'a> {
-    /// The same reader with the range tombstones that are stored now, or at its snapshot, which must be set
-    /// first. One seek where there are none.
+    /// The reader with the range tombstones that are stored now, or at its snapshot, which must be set first.
+    /// Costs one seek if there are none.
     ///
     /// # Errors
     /// `Corruption` if a range tombstone is malformed; errors of the engine.

@@ -187,14 +187,15 @@ impl MvccBatch<'_> {
     pub(crate) fn check_ranges_allowed(&self) -> Result<()> {
         if !self.options().range_tombstones {
             return Err(base::Error::not_supported(
-                "range tombstones without BatchOptions::range_tombstones",
+                "the batch cannot write range tombstones: set BatchOptions::range_tombstones",
             )
             .into());
         }
         if !self.knows_ranges {
-            return Err(
-                base::Error::not_supported("range tombstones in a batch that is not a store's").into(),
-            );
+            return Err(base::Error::not_supported(
+                "range tombstones can be written only by batches of an MvccStore",
+            )
+            .into());
         }
         Ok(())
     }
@@ -288,7 +289,7 @@ impl MvccBatch<'_> {
 
 /// The versions that no range tombstone hides yet.
 struct Visible {
-    /// There is a version or a deletion.
+    /// True if there is a version or a deletion.
     any: bool,
     /// The statistics of the live versions.
     live: MvccStats,

@@ -134,7 +134,8 @@ fn nothing_is_rewritten_for_what_a_reader_holds() {
     assert_eq!(store.stats(NOW).unwrap(), store.recount(NOW).unwrap());
 }
 
-/// The same for a snapshot of the engine, between the versions or before all of them.
+/// Compactions do not rewrite files endlessly for a snapshot of the engine, whether it is between the
+/// versions or before all of them.
 #[test]
 fn a_snapshot_of_the_engine_does_not_have_files_rewritten_for_ever() {
     let (db, store, gc) = open(Arc::new(MemFs::new()), CompactionStyle::Level);

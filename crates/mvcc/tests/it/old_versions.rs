@@ -205,7 +205,8 @@ fn compactions_do_not_write_them_again() {
     assert!(with * 2 < without, "{with} and {without} bytes");
 }
 
-/// The value in the table is larger than the blob index of the older one, whose value is most of the data.
+/// Compactions collect garbage in blob files without a request: most data is in the values of blob files, and
+/// the row in the table that replaces one is larger than its blob index.
 #[test]
 fn garbage_in_blob_files_leaves_by_itself() {
     let stage = open(Arc::new(MemFs::new()), 100);

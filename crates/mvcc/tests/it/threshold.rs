@@ -119,7 +119,7 @@ fn no_reader_reads_at_or_below_it() {
     keeps_to_it(&Reader::new(&db, &family).with_threshold().unwrap(), threshold);
     let after = Reader::new(&db, &family).at(db.snapshot());
     keeps_to_it(&after.with_threshold().unwrap(), threshold);
-    // These readers keep the threshold of their moment.
+    // Readers whose state is older than the threshold keep the threshold of that state.
     let before = Reader::new(&db, &family).at(before).with_threshold().unwrap();
     for reader in [&began_before, &before] {
         for seconds in 1..10 {

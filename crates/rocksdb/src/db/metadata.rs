@@ -9,7 +9,7 @@ use crate::{AsColumnFamilyRef, Error};
 pub struct ColumnFamilyMetaData {
     /// The bytes of its tables.
     pub size: u64,
-    /// Its name.
+    /// The name of the column family.
     pub name: String,
     /// The number of its tables.
     pub file_count: usize,

@@ -85,7 +85,7 @@ pub trait DBInner {
     #[doc(hidden)]
     fn engine(&self) -> &esker::Db;
 
-    /// The times to live of its rows, if they have any.
+    /// The times to live of the database's rows, if they have any.
     #[doc(hidden)]
     fn ttl(&self) -> Option<&esker::DbWithTtl> {
         None

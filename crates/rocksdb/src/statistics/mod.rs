@@ -34,7 +34,7 @@ macro_rules! named_enum {
         impl $type {
             const ALL: &'static [$type] = &[$( $type::$variant, )+];
 
-            /// Its name.
+            /// Returns RocksDB's name of the ticker or histogram.
             pub const fn name(&self) -> &'static str {
                 match self {
                     $( $type::$variant => $name, )+
@@ -71,17 +71,17 @@ pub(crate) use named_enum;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum StatsLevel {
-    /// Nothing.
+    /// Nothing is counted.
     DisableAll = 0,
-    /// Tickers.
+    /// Tickers are counted.
     ExceptHistogramOrTimers = 2,
-    /// Histograms that are not times.
+    /// Tickers, and histograms that are not times.
     ExceptTimers,
-    /// Histograms of times, except those of each block.
+    /// Tickers and all histograms, except times of each block.
     ExceptDetailedTimers,
-    /// Histograms of times of each block.
+    /// Tickers and all histograms, also times of each block.
     ExceptTimeForMutex,
-    /// Everything.
+    /// Everything, times of waits for mutexes included.
     All,
 }
 

@@ -153,7 +153,7 @@ impl<T: ThreadMode> TransactionDB<T> {
         self.flush_opt(&FlushOptions::default())
     }
 
-    /// Writes the memtable of the default family to a table, with options.
+    /// Flushes the memtable of the default family to a table, with options.
     ///
     /// # Errors
     /// The errors of the lock, the read or the write.

@@ -344,7 +344,7 @@ fn u32_be(data: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(data[at..at + WIDE].try_into().expect("a slice of four"))
 }
 
-/// The wide word of the bytes after the common prefix of a key.
+/// The first bytes of `rest`, which follow the common prefix of a key, as a wide word.
 #[inline(always)]
 fn word_of(rest: &[u8]) -> u32 {
     match rest.first_chunk::<WIDE>() {

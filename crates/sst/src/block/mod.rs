@@ -58,7 +58,8 @@ const NUM_RESTARTS_MASK: u32 = (1 << 28) - 1;
 const SEPARATED: u32 = 1 << 28;
 /// Never set.
 const RESERVED: u32 = 1 << 30;
-/// There is a hash index between the restart array and the packed word.
+/// The bit of the packed word that is set if the block has a hash index, between the restart array and the
+/// packed word.
 const HASH_INDEX: u32 = 1 << 31;
 
 /// The number of bytes of the next block that a walk prefetches. The processor would detect the walk by

@@ -205,7 +205,8 @@ fn visit_from(
                 }
                 *trailer
             }
-            // It shares the whole user key, and the first bytes of the trailer too.
+            // The version shares the whole user key with the previous one, and the first bytes of the trailer
+            // too.
             None => {
                 let mut trailer = version.trailer;
                 trailer[TRAILER_LEN - own.len()..].copy_from_slice(own);

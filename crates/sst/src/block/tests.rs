@@ -110,7 +110,7 @@ fn user_keys(rng: &mut TestRng, shape: usize) -> BTreeSet<Vec<u8>> {
     let start = rng.u32(..1_000_000);
     (0..count)
         .map(|i| match shape {
-            // Neighbours, as in most blocks.
+            // Consecutive numbers, which share most of their digits, as keys of most blocks do.
             0 => format!("{:016}", start + i as u32).into_bytes(),
             1 => format!("user{:08}/field{}", start + i as u32 / 5, i % 5).into_bytes(),
             // Nothing in common.

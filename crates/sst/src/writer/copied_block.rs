@@ -1,6 +1,6 @@
 //! A block that another table stores, on its way into this one.
 
-/// A block as another table stores it, until the entry after it is known.
+/// A copied block in its stored form, kept until the entry after it is known.
 #[derive(Default)]
 pub(super) struct CopiedBlock {
     /// True while the block waits to be written.

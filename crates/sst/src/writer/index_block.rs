@@ -35,7 +35,8 @@ impl IndexBlock {
         }
     }
 
-    /// Adds an entry for the internal key `separator`. `first_key` follows the handle.
+    /// Adds an entry for the internal key `separator`. The entry's value is the handle, followed by
+    /// `first_key`.
     pub fn add(&mut self, separator: &[u8], handle: BlockHandle, first_key: Option<&[u8]>) {
         let key = match self.coding.internal_keys {
             true => separator,

@@ -23,7 +23,7 @@ struct Stage {
     table: Arc<Table>,
 }
 
-/// There is one entry to a block: a block is closed when it has its bytes.
+/// The number of entries, one in each block: a block is closed when it has its bytes.
 const ENTRIES: u64 = 400;
 
 impl Stage {

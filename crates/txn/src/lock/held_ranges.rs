@@ -46,7 +46,7 @@ pub(super) struct Ranges {
 #[derive(Default)]
 pub(super) struct Conflict {
     pub by: Vec<TransactionId>,
-    /// The time at which the first of them may lose its lock.
+    /// The earliest time at which a conflicting transaction may lose its lock.
     pub expires: Option<Duration>,
     /// The stripe whose condition signals the release of one of these locks.
     pub stripe: Option<usize>,

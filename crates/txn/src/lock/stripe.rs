@@ -38,7 +38,7 @@ pub(super) enum Refusal {
     LockLimit,
 }
 
-/// The outcome of an attempt.
+/// The outcome of an attempt to lock a key.
 pub(super) enum Attempt {
     /// A key was locked that was not locked before.
     New,

@@ -28,7 +28,7 @@ pub(crate) struct Request<'a> {
     pub exclusive: bool,
 }
 
-/// The outcome for a key when one read of it is undone.
+/// The outcome of undoing one read of a key, as for a save point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Untracked {
     /// The key had not been read.

@@ -28,7 +28,7 @@ struct Running {
     written: Written,
     /// The rows at its snapshot, if it has one.
     snapshot: Option<Rows>,
-    /// Its writes and reads at its save point.
+    /// The writes and reads of the transaction at its save point.
     save_point: Option<(usize, Written)>,
 }
 

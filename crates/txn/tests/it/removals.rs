@@ -118,7 +118,7 @@ fn what_fails_to_replace_leaves_no_note() {
     let fs = MemFs::new();
     let db = open_optimistic(&fs);
     let family = family(db.db());
-    // A row in memory, which must not be flushed for the file.
+    // The memtable has a row in the range, which must not be flushed for the file.
     db.db().put(b"d", b"1").unwrap();
     let mut reads = db.begin_transaction(&WriteOptions::default(), &OptimisticTransactionOptions::default());
     assert_eq!(read(&mut reads, &family, b"d"), "1");

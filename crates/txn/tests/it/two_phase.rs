@@ -282,7 +282,7 @@ fn others_who_open_it_see_what_is_committed_or_refuse() {
     );
     let dead = fs.process_death_clone();
     refuses(Db::open(&options(&dead), DIR));
-    // The same if no family needs the WAL of the section.
+    // The open is also refused if no family needs the WAL of the section.
     db.db().put(b"c", b"1").unwrap();
     flush(db.db());
     db.db().put(b"c", b"2").unwrap();

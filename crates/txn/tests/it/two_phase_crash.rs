@@ -78,8 +78,8 @@ fn a_prepared_transaction_is_found_after_crash_upon_crash() {
     assert_eq!(get(db.db(), &family(db.db()), b"b"), "1");
 }
 
-/// Upstream lost prepared transactions when the WAL was released before the section was recorded (issue
-/// 4613).
+/// A WAL with a prepared section stays until the section has ended. RocksDB once lost prepared transactions
+/// because it released such a WAL before the section was recorded (issue 4613).
 #[test]
 fn a_wal_stays_while_a_section_in_it_is_outstanding() {
     let fs = MemFs::new();

@@ -223,7 +223,7 @@ impl Tree {
         }
     }
 
-    /// The same tree over copies of its files. `copy` returns the copy of a file, the same one each time.
+    /// Returns the tree with copies of its files. `copy` returns the copy of a file, the same one each time.
     pub(super) fn copied(&self, copy: &mut dyn FnMut(&Arc<Inode>) -> Arc<Inode>) -> Tree {
         let live = copy_dirs(&self.live, copy);
         let durable = copy_dirs(&self.durable, copy);

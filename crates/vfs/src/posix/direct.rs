@@ -26,7 +26,7 @@ pub(super) struct DirectWriter {
     buffer: AlignedBuffer,
     start: u64,
     held: usize,
-    /// Bytes of `held` that the kernel has.
+    /// The number of bytes of `held` that the kernel has already.
     flushed: usize,
     preallocation: Preallocation,
     closed: bool,

@@ -176,7 +176,7 @@ pub(super) struct LogFile {
     position: u64,
     shared: Arc<Shared>,
     window: Option<Window>,
-    /// The end of the bytes known to be in the file with disk space.
+    /// The offset up to which the file has disk space and its length is set.
     prepared: u64,
     /// The end of the old bytes of a reused file.
     old_end: u64,
@@ -423,7 +423,7 @@ impl WritableFile for LogFile {
     }
 
     fn append_partly(&mut self, data: &[u8], part: usize, error: Error) -> Error {
-        // A failure of this write is a failure of the same append.
+        // If this write fails too, the append has failed already, and its first error is reported.
         let _ = write_full(self.file(), &data[..part], self.position);
         self.cut_back(self.position, error)
     }

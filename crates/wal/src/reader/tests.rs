@@ -365,7 +365,7 @@ fn every_truncation_yields_the_whole_records_before_it() {
     }
 }
 
-/// The same for a file whose space was claimed ahead: zeros replace the missing bytes.
+/// Tears of a file whose space was claimed ahead: zeros replace the missing bytes.
 #[test]
 fn every_tear_before_zeros_is_a_truncation_under_tolerate() {
     let lens = [40, 32_700, 0, 30, 200];
@@ -581,7 +581,8 @@ fn a_compressed_record_that_does_not_decompress_is_damage() {
         0,
         &good[ends_of_good[0] + HEADER_LEN..][..2000],
     );
-    // The same in pieces, with an intact record after it: each record begins a new frame.
+    // The preceding record again, now in two fragments, with an intact record after it: each record begins a
+    // new frame.
     put_record(
         &mut bytes,
         RecordType::First,

@@ -392,19 +392,19 @@ fn check(flags: &Flags) -> Result<()> {
         return refuse("--num_column_families must be at least 1");
     }
     if !(0.0..=1.0).contains(&flags.compression_ratio) {
-        return refuse("--compression_ratio lies between 0 and 1");
+        return refuse("--compression_ratio must be between 0 and 1");
     }
     if flags.range_tombstone_width < 1 && flags.writes_per_range_tombstone > 0 {
         return refuse("--range_tombstone_width must be at least 1");
     }
     if PerfLevel::of_number(flags.perf_level).is_none() {
-        return refuse("--perf_level lies between 1 and 6");
+        return refuse("--perf_level must be between 1 and 6");
     }
     if flags.use_secondary_db && !flags.use_existing_db {
-        return refuse("--use_secondary_db wants --use_existing_db: the database is its primary's");
+        return refuse("--use_secondary_db needs --use_existing_db: the database is its primary's");
     }
     if flags.use_existing_keys && !flags.use_existing_db {
-        return refuse("--use_existing_keys wants --use_existing_db");
+        return refuse("--use_existing_keys needs --use_existing_db");
     }
     if flags.seek_missing_prefix && flags.prefix_size <= 8 {
         return refuse("prefix_size > 8 required by --seek_missing_prefix");
@@ -413,7 +413,7 @@ fn check(flags: &Flags) -> Result<()> {
         SineRate::check_writes(flags).map_err(Error::invalid_argument)?;
     }
     if flags.open_as_follower && flags.leader_path.is_empty() {
-        return refuse("--open_as_follower wants --leader_path");
+        return refuse("--open_as_follower needs --leader_path");
     }
     Streams::from_flags(flags)?;
     timeseries::expire_style(flags)?;

@@ -103,7 +103,7 @@ impl Profile {
         self.shares.iter().map(|share| share.nanos).sum()
     }
 
-    /// The lines next to the picture.
+    /// The lines of text that are shown beside the flame graph.
     pub(super) fn lines(&self) -> Vec<String> {
         let seconds = |nanos: u64| nanos as f64 / 1e9;
         let samples: u64 = self.shares.iter().map(|share| share.samples).sum();

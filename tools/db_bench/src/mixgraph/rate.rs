@@ -41,7 +41,7 @@ impl SineRate {
         }
         above_zero(flags, "--sine_mix_rate", "operations")?;
         if !(0.0..=1.0).contains(&flags.sine_mix_rate_noise) {
-            return Err("--sine_mix_rate_noise lies between 0 and 1".into());
+            return Err("--sine_mix_rate_noise must be between 0 and 1".into());
         }
         if flags.sine_mix_rate_interval_milliseconds == 0 {
             return Err("--sine_mix_rate_interval_milliseconds must be at least 1".into());

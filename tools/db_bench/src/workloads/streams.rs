@@ -31,7 +31,7 @@ impl Streams {
         let streams = match u64::try_from(flags.streams) {
             Ok(0) => {
                 if flags.streams_descending || !flags.streams_concurrent || !flags.streams_order.is_empty() {
-                    return refuse("the flags of streams want --streams=N".to_owned());
+                    return refuse("the flags of streams need --streams=N".to_owned());
                 }
                 return Ok(None);
             }
@@ -44,13 +44,13 @@ impl Streams {
         let prefix = prefix_size(flags);
         if prefix < 8 && streams > 1 << (8 * prefix) || prefix >= flags.key_size as usize && streams > 1 {
             return refuse(format!(
-                "--streams={streams}: keys of {} bytes with prefixes of {prefix} do not tell so many apart",
+                "--streams={streams}: keys of {} bytes with prefixes of {prefix} cannot distinguish so many",
                 flags.key_size
             ));
         }
         let order = match (flags.streams_concurrent, flags.streams_order.as_str()) {
             (true, "") => Vec::new(),
-            (true, _) => return refuse("--streams_order wants --nostreams_concurrent".to_owned()),
+            (true, _) => return refuse("--streams_order needs --nostreams_concurrent".to_owned()),
             (false, "") => (0..streams).collect(),
             (false, text) => {
                 let order: Option<Vec<u64>> = text.split(',').map(|stream| stream.parse().ok()).collect();

@@ -30,10 +30,10 @@ pub fn check(flags: &Flags) -> Result<()> {
         }
     }
     if !(1..=9999).contains(&flags.transaction_sets) {
-        return refuse("--transaction_sets lies between 1 and 9999");
+        return refuse("--transaction_sets must be between 1 and 9999");
     }
     if !(0..=100).contains(&flags.transaction_prepare_percent) {
-        return refuse("--transaction_prepare_percent lies between 0 and 100");
+        return refuse("--transaction_prepare_percent must be between 0 and 100");
     }
     Ok(())
 }

@@ -451,7 +451,7 @@ fn transactions_leave_equal_sums() {
         ("--transaction_db --optimistic_transaction_db", "not both"),
         (
             "--transaction_sets=10000",
-            "--transaction_sets lies between 1 and 9999",
+            "--transaction_sets must be between 1 and 9999",
         ),
         (
             "--transaction_db --readonly",

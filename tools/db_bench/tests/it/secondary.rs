@@ -46,7 +46,7 @@ fn a_secondary_reads_what_its_primary_has() {
     );
     let err = stderr("--use_secondary_db --benchmarks=readrandom");
     assert!(
-        err.contains("--use_secondary_db wants --use_existing_db"),
+        err.contains("--use_secondary_db needs --use_existing_db"),
         "{err}"
     );
 }
@@ -66,7 +66,7 @@ fn a_follower_reads_what_its_leader_has() {
     ));
     assert!(out.contains("(3000 of 3000 found)"), "{out}");
     let err = stderr("--open_as_follower --benchmarks=readrandom");
-    assert!(err.contains("--open_as_follower wants --leader_path"), "{err}");
+    assert!(err.contains("--open_as_follower needs --leader_path"), "{err}");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn keys_that_are_there_are_used() {
     assert_eq!(keys("--use_existing_db"), count);
     let err = stderr("--use_existing_keys --benchmarks=readrandom");
     assert!(
-        err.contains("--use_existing_keys wants --use_existing_db"),
+        err.contains("--use_existing_keys needs --use_existing_db"),
         "{err}"
     );
 }

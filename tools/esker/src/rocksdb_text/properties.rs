@@ -61,7 +61,7 @@ fn counts(properties: &TableProperties, lines: &mut Lines) {
         ("raw value size", properties.raw_value_size),
         ("raw average value size", 0),
         ("data block size", properties.data_size),
-        // Tables do not store it.
+        // Tables do not store their uncompressed size.
         ("data uncompressed size", 0),
     ] {
         let mean = match name {

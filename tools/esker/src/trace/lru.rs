@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 pub struct Lru {
     /// The capacity of the cache in bytes.
     pub capacity: u64,
-    /// Lookups of blocks that were not there.
+    /// The number of lookups whose block was not in the cache.
     pub misses: u64,
     used: u64,
     clock: u64,

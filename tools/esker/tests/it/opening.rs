@@ -151,7 +151,7 @@ impl<'a> Case<'a> {
                 match self.kind {
                     // The rows of these have been recovered from them, as far as possible.
                     "wal" | "manifest" | "current" => return,
-                    // Its contents were copied into the one written at open.
+                    // The contents of the OPTIONS file were copied into the one written at open.
                     "options" => {
                         let is_options =
                             |file: &String| matches!(filename::parse(file), Some(FileKind::Options(_)));

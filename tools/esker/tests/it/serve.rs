@@ -17,7 +17,7 @@ struct Serving {
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The server may have ended by itself.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -102,7 +102,7 @@ pub struct FeedBatch {
 /// See the example of [`Db::feed`].
 #[derive(Clone, Copy, Debug)]
 pub struct FeedRow<'a> {
-    /// Its sequence number.
+    /// The sequence number of the row.
     pub sequence: SeqNo,
     /// The id of its family.
     pub family_id: u32,
@@ -423,7 +423,7 @@ impl Feed {
         };
         if position > reached {
             return Err(Error::invalid_argument(format!(
-                "position {position} of change feed {} is acknowledged, which has come to {reached}",
+                "position {position} of change feed {} cannot be acknowledged: the feed has come to {reached}",
                 cursor.name
             )));
         }

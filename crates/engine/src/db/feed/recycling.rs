@@ -20,7 +20,7 @@ pub(crate) fn lock_if_it_recycles(options: &Options, dir: &Path) -> Result<Optio
     }
     match options.fs.lock(&filename::lock(dir)) {
         Err(error) if error.kind() == ErrorKind::LockHeld => Err(Error::not_supported(
-            "a new cursor of a database that is open elsewhere and recycles WALs: they may be written over already",
+            "a database that recycles WALs and is open elsewhere gets no new cursor: the WALs may be overwritten already",
         )),
         lock => Ok(Some(lock?)),
     }

@@ -42,7 +42,7 @@ pub(crate) struct UpdateStream {
     reader: Option<(u64, Reader)>,
     /// Sections that were prepared in what was read, and are outstanding.
     sections: Sections,
-    /// The WAL of each of them.
+    /// The WAL in which each outstanding section was prepared.
     section_wals: BTreeMap<Vec<u8>, u64>,
     /// Why a WAL behind which there are others ended, if that is damage: the rows behind it are missing,
     /// unless the next WAL goes on where it ended.
@@ -82,8 +82,8 @@ impl UpdateStream {
         if self.reader.is_none() && !self.begin()? {
             return Ok(None);
         }
-        // Once more over the end of each WAL: it may have got rows after it was read, before the next one was
-        // begun.
+        // The end of each WAL is read once more: rows may have been appended after it was read, before the
+        // next WAL began.
         let mut was_followed = false;
         while let Some((number, reader)) = &mut self.reader {
             let (number, resume) = (*number, reader.record_end());

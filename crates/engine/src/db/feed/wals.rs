@@ -59,7 +59,7 @@ impl Wals {
     pub fn sync_from(&self, number: u64) -> Result<()> {
         for found in self.all()?.range(number..).map(|(_, found)| found) {
             match self.fs.sync_file(&found.path) {
-                // Its database has moved it or deleted it, which it does when its rows are durable.
+                // The database has moved or deleted the WAL, which it does when the WAL's rows are in tables.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 synced => synced?,
             }

@@ -56,7 +56,7 @@ struct Rows {
 
 /// The outcome of reading the WALs.
 pub(super) enum Read {
-    /// There are no new rows.
+    /// The WALs have no new rows.
     Nothing,
     Rows,
     /// The records found need files that were created since: the read must be repeated.

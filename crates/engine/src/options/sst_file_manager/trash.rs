@@ -282,7 +282,7 @@ impl Trash {
             self.log(InfoLogLevel::Error, || {
                 format!("Failed to delete {} from trash -- {error}", file.path.display())
             });
-            // The next open finds it.
+            // The next open finds the file in the trash.
             (0, true)
         });
         let left = file.left.load(Ordering::Relaxed);

@@ -97,7 +97,7 @@ fn locks_of_a_transaction_that_has_expired_are_taken() {
     clock.advance(Duration::from_secs(5));
     assert_eq!(text(manager.try_lock(&at_once(2), 0, b"a", true)), "ok");
     assert_eq!(state.get(), TransactionState::LocksStolen);
-    // The lock was taken from it, so it does not release it.
+    // Transaction 1 has lost its lock, so its release has no effect.
     manager.unlock(1, 0, b"a");
     assert_eq!(text(manager.try_lock(&at_once(3), 0, b"a", true)), HELD);
     assert_eq!(text(manager.try_lock(&at_once(3), 0, b"b", true)), "ok");
