@@ -115,8 +115,8 @@ impl BackupEngine {
         };
         let wal_dir = wal_dir.unwrap_or_else(|| path.clone());
         self.with(py, |engine| match backup_id {
-            Some(id) => engine.restore_db_from_backup(id, &options, &path, &wal_dir),
-            None => engine.restore_db_from_latest_backup(&options, &path, &wal_dir),
+            Some(id) => engine.restore_db_from_backup(id, &path, &wal_dir, &options),
+            None => engine.restore_db_from_latest_backup(&path, &wal_dir, &options),
         })
     }
 

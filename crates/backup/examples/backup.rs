@@ -27,7 +27,7 @@ fn main() -> esker::Result<()> {
 
     // Every byte against its checksum, before the backup is needed.
     engine.verify_backup(first, true, None)?;
-    engine.restore_db_from_backup(first, &RestoreOptions::default(), &restored, &restored)?;
+    engine.restore_db_from_backup(first, &restored, &restored, &RestoreOptions::default())?;
     let as_of_first = Db::open(&options, &restored)?;
     assert_eq!(as_of_first.get(b"key")?.as_deref(), Some(&b"first"[..]));
     as_of_first.close()?;

@@ -14,7 +14,7 @@
 //! let id = engine.create_new_backup(&db, &CreateBackupOptions::default()).unwrap();
 //! engine.verify_backup(id, true, None).unwrap();
 //!
-//! engine.restore_db_from_latest_backup(&RestoreOptions::default(), &elsewhere, &elsewhere).unwrap();
+//! engine.restore_db_from_latest_backup(&elsewhere, &elsewhere, &RestoreOptions::default()).unwrap();
 //! let restored = Db::open(&Options::default(), &elsewhere).unwrap();
 //! assert_eq!(restored.get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
 //! ```

@@ -25,14 +25,14 @@ impl BackupEngine {
     /// Restores the newest good backup. See [`restore_db_from_backup`](Self::restore_db_from_backup).
     pub fn restore_db_from_latest_backup(
         &self,
-        options: &RestoreOptions,
         db_dir: impl AsRef<Path>,
         wal_dir: impl AsRef<Path>,
+        options: &RestoreOptions,
     ) -> Result<()> {
         let latest = self.latest_backup().ok_or_else(|| {
             Error::new(ErrorKind::NotFound, "no good backup").in_file(&self.options.backup_dir)
         })?;
-        self.restore_db_from_backup(latest, options, db_dir, wal_dir)
+        self.restore_db_from_backup(latest, db_dir, wal_dir, options)
     }
 
     /// Restores backup `id` to `db_dir`, with its WALs in `wal_dir`. Database files that exist there are
@@ -49,9 +49,9 @@ impl BackupEngine {
     pub fn restore_db_from_backup(
         &self,
         id: BackupId,
-        options: &RestoreOptions,
         db_dir: impl AsRef<Path>,
         wal_dir: impl AsRef<Path>,
+        options: &RestoreOptions,
     ) -> Result<()> {
         let (db_dir, wal_dir) = (db_dir.as_ref(), wal_dir.as_ref());
         let meta = self.catalog.good(id)?;

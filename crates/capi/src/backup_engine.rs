@@ -278,7 +278,7 @@ api!(
     ) {
         fallible(errptr, || {
             let engine = (*engine).engine.lock();
-            engine.restore_db_from_latest_backup(&restore_options(options), path(db_dir), path(wal_dir))
+            engine.restore_db_from_latest_backup(path(db_dir), path(wal_dir), &restore_options(options))
         })
     }
 );
@@ -294,7 +294,7 @@ api!(
     ) {
         fallible(errptr, || {
             let engine = (*engine).engine.lock();
-            engine.restore_db_from_backup(id, &restore_options(options), path(db_dir), path(wal_dir))
+            engine.restore_db_from_backup(id, path(db_dir), path(wal_dir), &restore_options(options))
         })
     }
 );

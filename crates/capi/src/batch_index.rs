@@ -236,7 +236,7 @@ unsafe fn get_over(
     db.check_no_ttl("a read over a batch")?;
     let family = family(cf).unwrap_or(&db.default);
     (*b).index()
-        .get_from_batch_and_db(&db.db, &rocksdb_readoptions_t::of(options), family, key.bytes())
+        .get_from_batch_and_db(&db.db, family, key.bytes(), &rocksdb_readoptions_t::of(options))
 }
 
 unsafe fn copied_over(

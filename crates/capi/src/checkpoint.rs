@@ -126,10 +126,10 @@ api!(
             };
             let options = (*options).family()?;
             Ok(handle((*db).db.create_column_family_with_import(
-                &options,
                 &string(name),
-                &import,
+                &options,
                 &[&(*metadata).0],
+                &import,
             )?))
         })
     }

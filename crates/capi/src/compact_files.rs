@@ -64,6 +64,8 @@ fn compact(
     let before = db.db.live_files();
     let made = db.db.compact_files(
         family,
+        &numbers,
+        level,
         &CompactFilesOptions {
             output_file_size_limit: (options.output_file_size_limit != u64::MAX)
                 .then_some(options.output_file_size_limit),
@@ -71,8 +73,6 @@ fn compact(
             max_subcompactions: options.max_subcompactions,
             output_path_id: u32::try_from(path_id).ok(),
         },
-        &numbers,
-        level,
     )?;
     Ok(Compacted {
         inputs: named(&before, &numbers),

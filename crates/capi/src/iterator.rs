@@ -76,7 +76,7 @@ impl rocksdb_iterator_t {
         if of_versions {
             let versions = db
                 .check_no_ttl("iter_start_ts")
-                .and_then(|()| db.db.iter_versions(&iter.options, family));
+                .and_then(|()| db.db.iter_versions(family, &iter.options));
             match versions {
                 Ok(versions) => iter.versions = Some(Box::new(Versions::new(versions))),
                 Err(error) => iter.error = Some(error),
@@ -139,7 +139,7 @@ impl rocksdb_iterator_t {
             merged.iterate_upper_bound = options.upper_bound.clone().or(merged.iterate_upper_bound);
         }
         let merging = match self.suffix {
-            0 => batch.iter_with_base(&self.db, &merged, &family),
+            0 => batch.iter_with_base(&self.db, &family, &merged),
             _ => Err(Error::not_supported(
                 "a read over a batch in a database with a time to live",
             )),
@@ -352,7 +352,11 @@ api!(
 
 api!(
     fn rocksdb_iter_seek(iter: *mut rocksdb_iterator_t, k: *const c_char, klen: usize) {
-        (*iter).seek(Buffer(k, klen), DbIterator::seek, VersionsIterator::seek);
+        (*iter).seek(
+            Buffer(k, klen),
+            |iter: &mut DbIterator, key| iter.seek(key),
+            |iter: &mut VersionsIterator, key| iter.seek(key),
+        );
     }
 );
 
@@ -360,8 +364,8 @@ api!(
     fn rocksdb_iter_seek_for_prev(iter: *mut rocksdb_iterator_t, k: *const c_char, klen: usize) {
         (*iter).seek(
             Buffer(k, klen),
-            DbIterator::seek_for_prev,
-            VersionsIterator::seek_for_prev,
+            |iter: &mut DbIterator, key| iter.seek_for_prev(key),
+            |iter: &mut VersionsIterator, key| iter.seek_for_prev(key),
         );
     }
 );

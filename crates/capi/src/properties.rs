@@ -93,7 +93,7 @@ unsafe fn sizes(
     let ranges: Vec<(&[u8], &[u8])> = from.into_iter().zip(to).collect();
     for (at, size) in db
         .db
-        .approximate_sizes_with(options, family, &ranges)?
+        .approximate_sizes_with(family, &ranges, options)?
         .into_iter()
         .enumerate()
     {

@@ -134,7 +134,7 @@ api!(
         fallible(errptr, || {
             (*writer)
                 .writer
-                .put(&[bytes(k, klen), bytes(ts, tslen)].concat(), bytes(v, vlen))
+                .put([bytes(k, klen), bytes(ts, tslen)].concat(), bytes(v, vlen))
         })
     }
 );
@@ -151,7 +151,7 @@ api!(
         fallible(errptr, || {
             (*writer)
                 .writer
-                .delete(&[bytes(k, klen), bytes(ts, tslen)].concat())
+                .delete([bytes(k, klen), bytes(ts, tslen)].concat())
         })
     }
 );

@@ -50,7 +50,7 @@ fn with_timestamp(
     key: &[u8],
 ) -> Result<Option<(PinnedValue, Vec<u8>)>> {
     db.check_no_ttl("a timestamp")?;
-    db.db.get_with_timestamp(options, family, key)
+    db.db.get_with_timestamp(family, key, options)
 }
 
 /// Returns the value of a key and its timestamp, which both belong to the caller.

@@ -495,7 +495,7 @@ impl Session {
     fn get_entity(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
         let (options, family) = (self.read_options(case)?, self.family(case)?);
         for key in case.input.lines() {
-            let columns = self.db()?.get_entity(&options, &family, &bytes(key)?);
+            let columns = self.db()?.get_entity_cf_opt(&family, &bytes(key)?, &options);
             print_columns(out, key, columns);
         }
         Ok(())
@@ -504,7 +504,7 @@ impl Session {
     fn multi_get_entity(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
         let (options, family) = (self.read_options(case)?, self.family(case)?);
         let keys: Vec<Vec<u8>> = case.input.lines().map(bytes).collect::<Result<_>>()?;
-        let found = self.db()?.multi_get_entity(&options, &family, &keys);
+        let found = self.db()?.multi_get_entity(&family, &keys, &options);
         for (key, columns) in case.input.lines().zip(found) {
             print_columns(out, key, columns);
         }
@@ -517,7 +517,7 @@ impl Session {
         for key in case.input.lines() {
             let found = self
                 .db()?
-                .get_merge_operands(&options, &family, &bytes(key)?, most);
+                .get_merge_operands(&family, &bytes(key)?, most, &options);
             out.push_str(&match found {
                 Ok(operands) => {
                     let operands: Vec<String> = operands.iter().map(|operand| show(operand)).collect();
@@ -535,7 +535,7 @@ impl Session {
         let families = case.input.lines().map(|name| self.named_family(name));
         let families = families.collect::<Result<Vec<_>>>()?;
         let families: Vec<&ColumnFamily> = families.iter().collect();
-        let mut iter = self.db()?.multi_cf_iterator(&options, &families)?;
+        let mut iter = self.db()?.multi_cf_iterator(&families, &options)?;
         if reverse {
             iter.seek_to_last()
         } else {

@@ -13,8 +13,8 @@ fn main() -> esker::Result<()> {
         None => db.create_column_family("years", &ColumnFamilyOptions::default())?,
     };
     let mut batch = WriteBatch::new();
-    batch.put(b"ada", b"1815");
-    batch.put_cf(&years, b"1815", b"ada");
+    batch.put("ada", "1815");
+    batch.put_cf(&years, "1815", "ada");
     db.write(batch)?; // all or nothing, across column families
 
     assert_eq!(db.get("ada")?.as_deref(), Some(&b"1815"[..]));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker::{DbWithTtl, FamilyTtl, ManualClock, Options, ReadOptions, TtlOptions, WriteOptions};
+use esker::{DbWithTtl, FamilyTtl, ManualClock, Options, TtlOptions};
 
 fn main() -> esker::Result<()> {
     let dir = std::env::args()
@@ -27,17 +27,12 @@ fn main() -> esker::Result<()> {
         read_only: false,
     };
     let db = DbWithTtl::open_with(&options, dir, &ttl)?;
-    let family = db.db().default_column_family();
-    let (write, read) = (WriteOptions::default(), ReadOptions::default());
 
-    db.put_cf_opt(&family, b"session", b"an hour", &write)?;
-    db.put_with_ttl_cf_opt(&family, b"code", b"a minute", Duration::from_secs(60), &write)?;
+    db.put("session", "an hour")?;
+    db.put_with_ttl("code", "a minute", Duration::from_secs(60))?;
     clock.advance(Duration::from_secs(61));
-    assert_eq!(db.get_cf_opt(&family, b"code", &read)?, None);
-    assert_eq!(
-        db.get_cf_opt(&family, b"session", &read)?.as_deref(),
-        Some(&b"an hour"[..])
-    );
+    assert_eq!(db.get("code")?, None);
+    assert_eq!(db.get("session")?.as_deref(), Some(&b"an hour"[..]));
     println!("the code has expired, the session has not");
     db.db().close()
 }

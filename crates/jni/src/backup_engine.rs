@@ -166,7 +166,7 @@ native!("BackupEngine_restoreDbFromBackup" "JILjava_lang_String_2Ljava_lang_Stri
     let options = restore_options(options)?;
     let engine = handles::get::<EngineObject>(engine)?;
     let engine = engine.0.lock();
-    Ok(engine.restore_db_from_backup(id, &options, dir, wal_dir)?)
+    Ok(engine.restore_db_from_backup(id, dir, wal_dir, &options)?)
 });
 
 native!("BackupEngine_restoreDbFromLatestBackup" "JLjava_lang_String_2Ljava_lang_String_2J" fn(
@@ -176,5 +176,5 @@ native!("BackupEngine_restoreDbFromLatestBackup" "JLjava_lang_String_2Ljava_lang
     let options = restore_options(options)?;
     let engine = handles::get::<EngineObject>(engine)?;
     let engine = engine.0.lock();
-    Ok(engine.restore_db_from_latest_backup(&options, dir, wal_dir)?)
+    Ok(engine.restore_db_from_latest_backup(dir, wal_dir, &options)?)
 });

@@ -571,7 +571,7 @@ fn over_db(
     let db = database(db)?;
     let options = read_options(options)?;
     let family = Family::of(family)?;
-    let found = batch.with(|batch| batch.get_from_batch_and_db(&db.db, &options, family.in_db(&db), key))?;
+    let found = batch.with(|batch| batch.get_from_batch_and_db(&db.db, family.in_db(&db), key, &options))?;
     match found {
         Some(value) => env.byte_array(&value),
         None => Ok(JByteArray(std::ptr::null_mut())),

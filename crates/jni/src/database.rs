@@ -290,7 +290,7 @@ native!("RocksDB_createColumnFamilyWithImport" "J_3BIJJ_3J" fn(
         .map(handles::get::<ExportObject>)
         .collect::<Result<Vec<_>>>()?;
     let metadata: Vec<&ExportImportFilesMetaData> = metadata.iter().map(|held| &held.0).collect();
-    let family = db.db.create_column_family_with_import(&options, &name, &import, &metadata)?;
+    let family = db.db.create_column_family_with_import(&name, &options, &metadata, &import)?;
     Ok(FamilyObject::insert(&db, family))
 });
 

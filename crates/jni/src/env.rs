@@ -106,6 +106,12 @@ impl Deref for Bytes {
     }
 }
 
+impl AsRef<[u8]> for Bytes {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
 impl<'a> Env<'a> {
     /// Returns the environment of the pointer that the JVM has passed.
     ///

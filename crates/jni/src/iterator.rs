@@ -84,7 +84,7 @@ impl IteratorObject {
         if merged.snapshot.is_none() && !merged.tailing {
             merged.snapshot = Some(db.snapshot());
         }
-        let iterator = batch.iter_with_base(db, &merged, family)?;
+        let iterator = batch.iter_with_base(db, family, &merged)?;
         let over = Over {
             batch: handle,
             family: family.clone(),
@@ -107,7 +107,7 @@ impl IteratorObject {
         };
         batch.with_changes(|batch, changes| {
             if changes != over.changes {
-                self.iterator = batch.iter_with_base(db, &self.options, &over.family)?;
+                self.iterator = batch.iter_with_base(db, &over.family, &self.options)?;
                 over.changes = changes;
             }
             Ok(())

@@ -84,7 +84,7 @@ native!("RocksDB_compactFiles" "JJJ_3Ljava_lang_String_2IIJ" fn(
     let family = Family::of(family)?;
     let family = family.in_db(&db);
     let base = db.db.live_files().iter().filter(|file| inputs.contains(&file.number)).map(|file| file.level).min();
-    let made = db.db.compact_files(family, &options, &inputs, level)?;
+    let made = db.db.compact_files(family, &inputs, level, &options)?;
     let files = db.db.live_files();
     let path = |number: &u64| {
         files.iter().find(|file| file.number == *number).map(|file| file.path.display().to_string())
@@ -269,7 +269,7 @@ native!("RocksDB_getApproximateSizes" "JJ_3JB" fn(env, db: i64, family: i64, lis
         include_files: flags & 2 != 0 || flags == 0,
         include_blob_files: false,
     };
-    let sizes = db.db.approximate_sizes_with(&options, family.in_db(&db), &borrowed)?;
+    let sizes = db.db.approximate_sizes_with(family.in_db(&db), &borrowed, &options)?;
     let sizes: Vec<jlong> = sizes.into_iter().map(|size| size as jlong).collect();
     env.long_array(&sizes)
 });

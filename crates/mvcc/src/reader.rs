@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
             ..options
         };
         let mut iter = match self.batch {
-            Some(batch) => batch.iter_with_base(self.db, &options, self.family)?,
+            Some(batch) => batch.iter_with_base(self.db, self.family, &options)?,
             None => self.db.iter_cf_opt(self.family, &options),
         };
         iter.set_max_prefix_steps(self.max_steps);

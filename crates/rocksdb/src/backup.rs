@@ -145,7 +145,7 @@ impl BackupEngine {
         let options = self.restore_options(opts);
         Ok(self
             .inner
-            .restore_db_from_latest_backup(&options, db_dir, wal_dir)?)
+            .restore_db_from_latest_backup(db_dir, wal_dir, &options)?)
     }
 
     /// Creates a database from a backup.
@@ -162,7 +162,7 @@ impl BackupEngine {
         let options = self.restore_options(opts);
         Ok(self
             .inner
-            .restore_db_from_backup(backup_id, &options, db_dir, wal_dir)?)
+            .restore_db_from_backup(backup_id, db_dir, wal_dir, &options)?)
     }
 
     fn restore_options(&self, opts: &RestoreOptions) -> ::backup::RestoreOptions {

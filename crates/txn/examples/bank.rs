@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use esker::{ColumnFamily, Db, ErrorKind, Options, ReadOptions, Result, WriteOptions};
+use esker::{ColumnFamily, Db, ErrorKind, Options, Result, WriteOptions};
 use esker_txn::{
     OptimisticTransactionDB, OptimisticTransactionOptions, Transaction, TransactionDB, TransactionDBOptions,
     TransactionOptions,
@@ -22,8 +22,7 @@ fn account(number: u64) -> Vec<u8> {
 
 /// The balance of an account; the transaction holds its lock until it ends.
 fn balance(transaction: &mut Transaction, family: &ColumnFamily, number: u64) -> Result<i64> {
-    let read = ReadOptions::default();
-    let value = transaction.get_for_update_cf_opt(family, &account(number), true, true, &read)?;
+    let value = transaction.get_for_update_cf(family, account(number))?;
     let text = value.as_deref().map(String::from_utf8_lossy);
     Ok(text.and_then(|text| text.parse().ok()).unwrap_or(0))
 }

@@ -122,7 +122,7 @@ fn payment(transaction: &mut Transaction, family: &ColumnFamily, draw: &mut Draw
 /// The rows whose keys begin with `prefix`.
 fn rows(transaction: &Transaction, family: &ColumnFamily, prefix: &str) -> Result<Vec<(String, Vec<i64>)>> {
     let mut found = Vec::new();
-    let mut iter = transaction.scan(&ReadOptions::default(), family)?;
+    let mut iter = transaction.scan(family, &ReadOptions::default())?;
     iter.seek(prefix.as_bytes());
     while iter.valid() && iter.key().starts_with(prefix.as_bytes()) {
         found.push((
@@ -140,7 +140,7 @@ fn delivery(transaction: &mut Transaction, family: &ColumnFamily) -> Result<()> 
     for district in 0..DISTRICTS {
         let prefix = format!("n/{district}/");
         // The scan goes up to the first order and no further, so that later orders cause no conflict.
-        let mut iter = transaction.scan(&ReadOptions::default(), family)?;
+        let mut iter = transaction.scan(family, &ReadOptions::default())?;
         iter.seek(prefix.as_bytes());
         let first = iter
             .valid()

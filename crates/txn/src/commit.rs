@@ -87,7 +87,7 @@ impl Transaction {
         let ranges: Vec<UnchangedRange<'_>> = locked.ranges().collect();
         let written = self
             .db
-            .write_if_unchanged(&self.write_options, &mut batch, &keys, &ranges);
+            .write_if_unchanged(&mut batch, &keys, &ranges, &self.write_options);
         drop((keys, ranges));
         drop(locked);
         if let Err(error) = &written
@@ -107,10 +107,10 @@ impl Transaction {
     fn commit_prepared(&mut self) -> Result<()> {
         self.state.set(TransactionState::AwaitingCommit);
         let committed = self.db.commit_prepared(
-            &self.write_options,
             &self.name,
             &self.commit_time_batch,
             self.batch.write_batch(),
+            &self.write_options,
         );
         if let Err(error) = committed {
             self.state.set(TransactionState::Prepared);
@@ -135,7 +135,7 @@ impl Transaction {
         ranges.extend(reads.iter().flat_map(|reads| reads.ranges()));
         let written = self
             .db
-            .write_if_unchanged(&self.write_options, &mut batch, &keys, &ranges);
+            .write_if_unchanged(&mut batch, &keys, &ranges, &self.write_options);
         drop((keys, ranges));
         drop(reads);
         if let Err(error) = written {
@@ -175,7 +175,7 @@ impl Transaction {
 
     fn rollback_prepared(&mut self) -> Result<()> {
         self.state.set(TransactionState::AwaitingRollback);
-        if let Err(error) = self.db.rollback_prepared(&self.write_options, &self.name) {
+        if let Err(error) = self.db.rollback_prepared(&self.name, &self.write_options) {
             self.state.set(TransactionState::Prepared);
             return Err(error);
         }

@@ -2,23 +2,21 @@
 //! are validated at commit ([`OptimisticTransactionDB`]), and two-phase commit.
 //!
 //! ```
-//! use esker::{Options, ReadOptions, WriteOptions};
+//! use esker::{Options, WriteOptions};
 //! use esker_txn::{TransactionDB, TransactionDBOptions, TransactionOptions};
 //!
 //! # let dir = tempfile::tempdir().unwrap();
 //! # let path = dir.path().join("db");
 //! let options = Options { create_if_missing: true, ..Default::default() };
 //! let db = TransactionDB::open(&options, &TransactionDBOptions::default(), &path).unwrap();
-//! let family = db.db().default_column_family();
 //!
 //! let mut transfer = db.begin_transaction(&WriteOptions::default(), &TransactionOptions::default());
-//! let read = ReadOptions::default();
-//! assert!(transfer.get_for_update_cf_opt(&family, b"alice", true, true, &read).unwrap().is_none());
-//! transfer.put_cf(&family, b"alice", b"70").unwrap();
-//! transfer.put_cf(&family, b"bob", b"30").unwrap();
-//! assert!(db.db().get(b"bob").unwrap().is_none());
+//! assert!(transfer.get_for_update("alice").unwrap().is_none());
+//! transfer.put("alice", "70").unwrap();
+//! transfer.put("bob", "30").unwrap();
+//! assert!(db.db().get("bob").unwrap().is_none());
 //! transfer.commit().unwrap();
-//! assert_eq!(db.db().get(b"bob").unwrap().as_deref(), Some(&b"30"[..]));
+//! assert_eq!(db.db().get("bob").unwrap().as_deref(), Some(&b"30"[..]));
 //! ```
 //!
 //! Names, options, units, defaults and the texts of errors are RocksDB's, and so are the markers in the WAL:

@@ -77,7 +77,7 @@ impl Transaction {
         let expires = self.locking().and_then(|locking| locking.request.expires.take());
         let prepared = self
             .db
-            .prepare(&self.write_options, &self.name, self.batch.write_batch());
+            .prepare(&self.name, self.batch.write_batch(), &self.write_options);
         match prepared {
             Ok(()) => self.state.set(TransactionState::Prepared),
             Err(_) => {

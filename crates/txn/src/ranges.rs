@@ -43,7 +43,12 @@ impl Transaction {
     /// # Errors
     ///
     /// Those of [`lock_range`](Self::lock_range).
-    pub fn delete_range_cf(&mut self, family: &ColumnFamily, begin: &[u8], end: &[u8]) -> Result<()> {
+    pub fn delete_range_cf(
+        &mut self,
+        family: &ColumnFamily,
+        begin: impl AsRef<[u8]>,
+        end: impl AsRef<[u8]>,
+    ) -> Result<()> {
         self.delete_range_cf_opt(family, begin, end, Tracking::Validate)
     }
 
@@ -51,10 +56,11 @@ impl Transaction {
     pub fn delete_range_cf_opt(
         &mut self,
         family: &ColumnFamily,
-        begin: &[u8],
-        end: &[u8],
+        begin: impl AsRef<[u8]>,
+        end: impl AsRef<[u8]>,
         tracking: Tracking,
     ) -> Result<()> {
+        let (begin, end) = (begin.as_ref(), end.as_ref());
         self.check_batch_size(begin.len() + end.len())?;
         let range = KeyRange::half_open(Some(begin), Some(end));
         self.track_range(family, range, true, tracking)?;

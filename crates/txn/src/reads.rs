@@ -10,13 +10,34 @@ use crate::transaction::Transaction;
 
 impl Transaction {
     /// The value of `key` in the default family; see [`get_cf_opt`](Self::get_cf_opt).
-    pub fn get(&self, key: &[u8]) -> Result<Option<PinnedValue>> {
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<PinnedValue>> {
         self.get_cf(&self.db.default_column_family(), key)
     }
 
     /// The value of `key` in `family`; see [`get_cf_opt`](Self::get_cf_opt).
-    pub fn get_cf(&self, family: &ColumnFamily, key: &[u8]) -> Result<Option<PinnedValue>> {
+    pub fn get_cf(&self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> Result<Option<PinnedValue>> {
         self.get_cf_opt(family, key, &ReadOptions::default())
+    }
+
+    /// Locks `key` of the default family for this transaction alone, checks that it was not written since the
+    /// transaction's snapshot, and reads it; see [`get_for_update_cf_opt`](Self::get_for_update_cf_opt).
+    pub fn get_for_update(&mut self, key: impl AsRef<[u8]>) -> Result<Option<PinnedValue>> {
+        self.get_for_update_cf(&self.db.default_column_family(), key)
+    }
+
+    /// Locks `key` of `family` for this transaction alone, checks that it was not written since the
+    /// transaction's snapshot, and reads it; see [`get_for_update_cf_opt`](Self::get_for_update_cf_opt).
+    pub fn get_for_update_cf(
+        &mut self,
+        family: &ColumnFamily,
+        key: impl AsRef<[u8]>,
+    ) -> Result<Option<PinnedValue>> {
+        self.get_for_update_cf_opt(family, key, true, true, &ReadOptions::default())
+    }
+
+    /// An iterator over the default family; see [`iter_cf_opt`](Self::iter_cf_opt).
+    pub fn iter(&self) -> Result<DbIterator> {
+        self.iter_cf(&self.db.default_column_family())
     }
 
     /// An iterator over `family`; see [`iter_cf_opt`](Self::iter_cf_opt).
@@ -31,16 +52,17 @@ impl Transaction {
     pub fn get_cf_opt(
         &self,
         family: &ColumnFamily,
-        key: &[u8],
+        key: impl AsRef<[u8]>,
         options: &ReadOptions,
     ) -> Result<Option<PinnedValue>> {
+        let key = key.as_ref();
         let Some(reads) = &self.reads else {
-            return self.batch.get_from_batch_and_db(&self.db, options, family, key);
+            return self.batch.get_from_batch_and_db(&self.db, family, key, options);
         };
         self.check_family(family)?;
         let (options, snapshot) = self.at_its_snapshot(options);
         reads.lock().add_key(family, key, &snapshot);
-        self.batch.get_from_batch_and_db(&self.db, &options, family, key)
+        self.batch.get_from_batch_and_db(&self.db, family, key, &options)
     }
 
     /// The options and the snapshot of a serializable transaction's read: its own snapshot, unless the
@@ -88,11 +110,12 @@ impl Transaction {
     pub fn get_for_update_cf_opt(
         &mut self,
         family: &ColumnFamily,
-        key: &[u8],
+        key: impl AsRef<[u8]>,
         exclusive: bool,
         do_validate: bool,
         options: &ReadOptions,
     ) -> Result<Option<PinnedValue>> {
+        let key = key.as_ref();
         if !do_validate && options.snapshot.is_some() {
             return Err(Error::invalid_argument(
                 "If do_validate is false then GetForUpdate with snapshot is not defined.",
@@ -106,10 +129,11 @@ impl Transaction {
     pub fn lock_for_update(
         &mut self,
         family: &ColumnFamily,
-        key: &[u8],
+        key: impl AsRef<[u8]>,
         exclusive: bool,
         do_validate: bool,
     ) -> Result<()> {
+        let key = key.as_ref();
         let seqno = self.try_lock(family, key, exclusive, do_validate, Tracking::Validate)?;
         if let Some(seqno) = seqno {
             self.track(family.id(), key, seqno, true, exclusive);
@@ -142,7 +166,7 @@ impl Transaction {
     /// take.
     pub fn iter_cf_opt(&self, family: &ColumnFamily, options: &ReadOptions) -> Result<DbIterator> {
         let Some(reads) = &self.reads else {
-            return self.batch.iter_with_base(&self.db, options, family);
+            return self.batch.iter_with_base(&self.db, family, options);
         };
         self.check_family(family)?;
         let (options, snapshot) = self.at_its_snapshot(options);
@@ -151,19 +175,19 @@ impl Transaction {
             options.iterate_upper_bound.as_deref(),
         );
         reads.lock().add_range(family, range, &snapshot);
-        self.batch.iter_with_base(&self.db, &options, family)
+        self.batch.iter_with_base(&self.db, family, &options)
     }
 
     /// Returns an iterator as [`iter`](Self::iter_cf_opt) does, but in a serializable transaction only the
     /// keys that it passes count as read, including the gaps between them.
-    pub fn scan(&self, options: &ReadOptions, family: &ColumnFamily) -> Result<TransactionIterator> {
+    pub fn scan(&self, family: &ColumnFamily, options: &ReadOptions) -> Result<TransactionIterator> {
         let Some(reads) = &self.reads else {
-            let iter = self.batch.iter_with_base(&self.db, options, family)?;
+            let iter = self.batch.iter_with_base(&self.db, family, options)?;
             return Ok(TransactionIterator::new(iter, None));
         };
         self.check_family(family)?;
         let (options, snapshot) = self.at_its_snapshot(options);
-        let iter = self.batch.iter_with_base(&self.db, &options, family)?;
+        let iter = self.batch.iter_with_base(&self.db, family, &options)?;
         let number = reads.lock().new_iterator(&snapshot);
         let (lower, upper) = (options.iterate_lower_bound, options.iterate_upper_bound);
         let at = (number, snapshot.sequence_number());

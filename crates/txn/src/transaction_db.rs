@@ -122,42 +122,63 @@ impl TransactionDB {
     }
 
     /// Locks `key` of the default family and sets it. Errors: those of [`Transaction::put_cf`].
-    pub fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.put_cf(&self.shared.db.default_column_family(), key, value)
     }
 
     /// Locks `key` of the default family and deletes it. Errors: those of [`Transaction::put_cf`].
-    pub fn delete(&self, key: &[u8]) -> Result<()> {
+    pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
         self.delete_cf(&self.shared.db.default_column_family(), key)
+    }
+
+    /// Locks `key` of the default family and adds a merge operand to it. Errors: those of
+    /// [`Transaction::put_cf`].
+    pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
+        self.merge_cf(&self.shared.db.default_column_family(), key, operand)
     }
 
     /// Locks `key` of `family` and sets it; see
     /// [`put_cf_opt`](Self::put_cf_opt).
-    pub fn put_cf(&self, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
+    pub fn put_cf(
+        &self,
+        family: &ColumnFamily,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
         self.put_cf_opt(family, key, value, &WriteOptions::default())
     }
 
     /// Locks `key` of `family` and deletes it; see
     /// [`delete_cf_opt`](Self::delete_cf_opt).
-    pub fn delete_cf(&self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+    pub fn delete_cf(&self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> Result<()> {
         self.delete_cf_opt(family, key, &WriteOptions::default())
     }
 
     /// Locks `key` of `family` and deletes it; it was put once; see
     /// [`single_delete_cf_opt`](Self::single_delete_cf_opt).
-    pub fn single_delete_cf(&self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+    pub fn single_delete_cf(&self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> Result<()> {
         self.single_delete_cf_opt(family, key, &WriteOptions::default())
     }
 
     /// Locks `key` of `family` and adds a merge operand to it; see
     /// [`merge_cf_opt`](Self::merge_cf_opt).
-    pub fn merge_cf(&self, family: &ColumnFamily, key: &[u8], operand: &[u8]) -> Result<()> {
+    pub fn merge_cf(
+        &self,
+        family: &ColumnFamily,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> Result<()> {
         self.merge_cf_opt(family, key, operand, &WriteOptions::default())
     }
 
     /// Locks the keys of `family` from `begin` to `end`, exclusive, and deletes them; see
     /// [`delete_range_cf_opt`](Self::delete_range_cf_opt).
-    pub fn delete_range_cf(&self, family: &ColumnFamily, begin: &[u8], end: &[u8]) -> Result<()> {
+    pub fn delete_range_cf(
+        &self,
+        family: &ColumnFamily,
+        begin: impl AsRef<[u8]>,
+        end: impl AsRef<[u8]>,
+    ) -> Result<()> {
         self.delete_range_cf_opt(family, begin, end, &WriteOptions::default())
     }
 
@@ -170,17 +191,24 @@ impl TransactionDB {
     pub fn put_cf_opt(
         &self,
         family: &ColumnFamily,
-        key: &[u8],
-        value: &[u8],
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
+        let (key, value) = (key.as_ref(), value.as_ref());
         let mut transaction = self.internal(options);
         transaction.put_cf_opt(family, key, value, Tracking::Untracked)?;
         transaction.commit()
     }
 
     /// Locks `key` of `family` and deletes it. Errors: those of [`Transaction::put_cf`].
-    pub fn delete_cf_opt(&self, family: &ColumnFamily, key: &[u8], options: &WriteOptions) -> Result<()> {
+    pub fn delete_cf_opt(
+        &self,
+        family: &ColumnFamily,
+        key: impl AsRef<[u8]>,
+        options: &WriteOptions,
+    ) -> Result<()> {
+        let key = key.as_ref();
         let mut transaction = self.internal(options);
         transaction.delete_cf_opt(family, key, Tracking::Untracked)?;
         transaction.commit()
@@ -191,9 +219,10 @@ impl TransactionDB {
     pub fn single_delete_cf_opt(
         &self,
         family: &ColumnFamily,
-        key: &[u8],
+        key: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
+        let key = key.as_ref();
         let mut transaction = self.internal(options);
         transaction.single_delete_cf_opt(family, key, Tracking::Untracked)?;
         transaction.commit()
@@ -203,10 +232,11 @@ impl TransactionDB {
     pub fn merge_cf_opt(
         &self,
         family: &ColumnFamily,
-        key: &[u8],
-        operand: &[u8],
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
+        let (key, operand) = (key.as_ref(), operand.as_ref());
         let mut transaction = self.internal(options);
         transaction.merge_cf_opt(family, key, operand, Tracking::Untracked)?;
         transaction.commit()
@@ -227,10 +257,11 @@ impl TransactionDB {
     pub fn delete_range_cf_opt(
         &self,
         family: &ColumnFamily,
-        begin: &[u8],
-        end: &[u8],
+        begin: impl AsRef<[u8]>,
+        end: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
+        let (begin, end) = (begin.as_ref(), end.as_ref());
         let mut transaction = self.internal(options);
         transaction.delete_range_cf_opt(family, begin, end, Tracking::Untracked)?;
         transaction.commit()

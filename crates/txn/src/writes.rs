@@ -19,17 +19,23 @@ enum Write<'a> {
 
 impl Transaction {
     /// Sets `key` of the default family. Errors: those of [`put_cf`](Self::put_cf).
-    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
         self.put_cf(&self.db.default_column_family(), key, value)
     }
 
     /// Deletes `key` of the default family. Errors: those of [`put_cf`](Self::put_cf).
-    pub fn delete(&mut self, key: &[u8]) -> Result<()> {
+    pub fn delete(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
         self.delete_cf(&self.db.default_column_family(), key)
     }
 
+    /// Deletes `key` of the default family, which was put once; see
+    /// [`single_delete_cf_opt`](Self::single_delete_cf_opt).
+    pub fn single_delete(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.single_delete_cf(&self.db.default_column_family(), key)
+    }
+
     /// Adds a merge operand to `key` of the default family. Errors: those of [`put_cf`](Self::put_cf).
-    pub fn merge(&mut self, key: &[u8], operand: &[u8]) -> Result<()> {
+    pub fn merge(&mut self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
         self.merge_cf(&self.db.default_column_family(), key, operand)
     }
 
@@ -41,7 +47,12 @@ impl Transaction {
     /// written since the snapshot, `Aborted` if the limit of locks or of the batch's size is reached.
     /// `InvalidArgument` for a family of another database, or one that was dropped; `NotSupported` for one
     /// with timestamps.
-    pub fn put_cf(&mut self, family: &ColumnFamily, key: &[u8], value: &[u8]) -> Result<()> {
+    pub fn put_cf(
+        &mut self,
+        family: &ColumnFamily,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
         self.put_cf_opt(family, key, value, Tracking::Validate)
     }
 
@@ -49,26 +60,31 @@ impl Transaction {
     pub fn put_cf_opt(
         &mut self,
         family: &ColumnFamily,
-        key: &[u8],
-        value: &[u8],
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
         tracking: Tracking,
     ) -> Result<()> {
-        self.write(family, key, Write::Put(value), tracking)
+        self.write(family, key.as_ref(), Write::Put(value.as_ref()), tracking)
     }
 
     /// Deletes `key` of `family`. Errors: those of [`put`](Self::put_cf).
-    pub fn delete_cf(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+    pub fn delete_cf(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> Result<()> {
         self.delete_cf_opt(family, key, Tracking::Validate)
     }
 
     /// Deletes a key as [`delete`](Self::delete_cf) does, with another way to protect the key.
-    pub fn delete_cf_opt(&mut self, family: &ColumnFamily, key: &[u8], tracking: Tracking) -> Result<()> {
-        self.write(family, key, Write::Delete, tracking)
+    pub fn delete_cf_opt(
+        &mut self,
+        family: &ColumnFamily,
+        key: impl AsRef<[u8]>,
+        tracking: Tracking,
+    ) -> Result<()> {
+        self.write(family, key.as_ref(), Write::Delete, tracking)
     }
 
     /// Deletes `key` of `family`, which must have been put exactly once since it last did not exist. Errors:
     /// those of [`put`](Self::put_cf).
-    pub fn single_delete_cf(&mut self, family: &ColumnFamily, key: &[u8]) -> Result<()> {
+    pub fn single_delete_cf(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> Result<()> {
         self.single_delete_cf_opt(family, key, Tracking::Validate)
     }
 
@@ -76,14 +92,19 @@ impl Transaction {
     pub fn single_delete_cf_opt(
         &mut self,
         family: &ColumnFamily,
-        key: &[u8],
+        key: impl AsRef<[u8]>,
         tracking: Tracking,
     ) -> Result<()> {
-        self.write(family, key, Write::SingleDelete, tracking)
+        self.write(family, key.as_ref(), Write::SingleDelete, tracking)
     }
 
     /// Adds a merge operand to `key` of `family`. Errors: those of [`put`](Self::put_cf).
-    pub fn merge_cf(&mut self, family: &ColumnFamily, key: &[u8], operand: &[u8]) -> Result<()> {
+    pub fn merge_cf(
+        &mut self,
+        family: &ColumnFamily,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> Result<()> {
         self.merge_cf_opt(family, key, operand, Tracking::Validate)
     }
 
@@ -91,11 +112,11 @@ impl Transaction {
     pub fn merge_cf_opt(
         &mut self,
         family: &ColumnFamily,
-        key: &[u8],
-        operand: &[u8],
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
         tracking: Tracking,
     ) -> Result<()> {
-        self.write(family, key, Write::Merge(operand), tracking)
+        self.write(family, key.as_ref(), Write::Merge(operand.as_ref()), tracking)
     }
 
     /// Adds bytes that go into the WAL alone.
@@ -275,7 +296,8 @@ impl Transaction {
 
     /// Undoes one read for update of a key: it is unlocked, or not validated, unless it was read once more or
     /// written, or was read before the newest save point.
-    pub fn undo_get_for_update(&mut self, family: &ColumnFamily, key: &[u8]) {
+    pub fn undo_get_for_update(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>) {
+        let key = key.as_ref();
         let id = family.id();
         if let Some(save_point) = self.save_points.last_mut()
             && save_point.new_locks.untrack_read(id, key) == Untracked::Not

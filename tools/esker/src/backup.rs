@@ -201,7 +201,7 @@ pub fn restore(args: &RestoreArgs, out: &mut Out, progress: &Arc<Progress>) -> R
         ..RestoreOptions::default()
     };
     let wal_dir = args.database.wal_dir.as_deref().unwrap_or(dir);
-    engine.restore_db_from_backup(id, &options, dir, wal_dir)?;
+    engine.restore_db_from_backup(id, dir, wal_dir, &options)?;
     let info = engine.backup(id)?;
     writeln!(
         out,

@@ -291,7 +291,7 @@ impl<'a> Worker<'a> {
         let levels = family.options().num_levels as usize;
         let output = (lowest + 1).min(levels - 1);
         let options = CompactFilesOptions::default();
-        match self.db.compact_files(&family, &options, &numbers, output) {
+        match self.db.compact_files(&family, &numbers, output, &options) {
             // Other threads and jobs compact as well.
             Err(error) if matches!(error.kind(), ErrorKind::Aborted | ErrorKind::InvalidArgument) => {
                 Ok(error.to_string())

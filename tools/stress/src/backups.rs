@@ -110,7 +110,7 @@ impl Worker<'_> {
             ..RestoreOptions::default()
         };
         let dir = self.stress.beside("restored");
-        engine.restore_db_from_backup(id, &restoring, &dir, &dir)?;
+        engine.restore_db_from_backup(id, &dir, &dir, &restoring)?;
         Ok(Db::open(&self.stress.options_of_backup(), &dir)?)
     }
 }

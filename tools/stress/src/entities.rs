@@ -37,10 +37,10 @@ impl Worker<'_> {
     ) -> Outcome<Vec<Option<Vec<u8>>>> {
         let db = &self.open.db;
         let found = match keys {
-            [key] => vec![db.get_entity(options, handle, &keys::key(*key))],
+            [key] => vec![db.get_entity_cf_opt(handle, &keys::key(*key), options)],
             keys => {
                 let names: Vec<_> = keys.iter().map(|&key| keys::key(key)).collect();
-                db.multi_get_entity(options, handle, &names)
+                db.multi_get_entity(handle, &names, options)
             }
         };
         let value = |(&key, found): (&u64, Result<Option<Columns>>)| {

@@ -85,7 +85,7 @@ impl Worker<'_> {
             move_files: self.rng.bool(),
         };
         let options = &self.stress.options.column_family;
-        let handle = db.create_column_family_with_import(options, &name, &importing, &[exported])?;
+        let handle = db.create_column_family_with_import(&name, options, &[exported], &importing)?;
         let bounds = self.bounded(&seen.keys);
         self.compare(db.iter_cf_opt(&handle, &bounds), seen, "an imported family")?;
         Ok(db.drop_column_family(&handle)?)
@@ -103,7 +103,7 @@ impl Worker<'_> {
             move_files: self.rng.bool(),
         };
         let handle =
-            db.create_column_family_with_import(&options.column_family, IMPORTED, &importing, &[exported])?;
+            db.create_column_family_with_import(IMPORTED, &options.column_family, &[exported], &importing)?;
         drop(handle);
         db.close()?;
         drop(db);

@@ -421,7 +421,7 @@ impl<'a> Worker<'a> {
         match self
             .open
             .db
-            .compact_files(&handle, &options, &numbers, output_level)
+            .compact_files(&handle, &numbers, output_level, &options)
         {
             Err(error) if !is_collision(&error) && !is_called_off(&error) => Err(error.into()),
             _ => Ok(()),

@@ -11,7 +11,7 @@ use crate::failure::{Failure, Outcome};
 /// A secondary or follower of the database under stress.
 pub struct Secondary {
     pub db: Db,
-    /// The highest sequence number that it was seen to read up to.
+    /// The highest sequence number that a read of the secondary has shown.
     pub(super) reached: AtomicU64,
 }
 

@@ -222,7 +222,7 @@ impl<'a> Worker<'a> {
         };
         let options = self.read_options();
         let (scan, seen) = self.see(family, keys, |handle| {
-            self.open.db.multi_scan(&options, handle, args.clone())
+            self.open.db.multi_scan(handle, args.clone(), &options)
         })?;
         self.done.count(What::Iterate);
         let (mut scan, rows) = (scan?, seen.rows());

@@ -70,7 +70,7 @@ pub fn run(words: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// The sources to compile, into objects in `dir`.
+/// Returns the sources with the objects in `dir` that they are compiled into.
 fn units(sources: &Sources, toolchain: &Toolchain, dir: &Path) -> Vec<Unit> {
     let mut units = Vec::new();
     for part in &sources.parts {

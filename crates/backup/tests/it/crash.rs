@@ -238,7 +238,7 @@ fn a_database_is_restored_as_a_whole_or_not_at_all_whenever_power_is_lost() {
             ..RestoreOptions::default()
         };
         engine
-            .restore_db_from_backup(id, &options, RESTORED, RESTORED)
+            .restore_db_from_backup(id, RESTORED, RESTORED, &options)
             .unwrap();
     };
     restore(Arc::new(target.clone()), 2);
@@ -265,7 +265,7 @@ fn a_database_is_restored_as_a_whole_or_not_at_all_whenever_power_is_lost() {
             let engine = BackupEngine::open_read_only(over(backups.clone())).unwrap();
             let again = restore_options(image);
             engine
-                .restore_db_from_backup(1, &again, RESTORED, RESTORED)
+                .restore_db_from_backup(1, RESTORED, RESTORED, &again)
                 .unwrap();
             let db = Db::open(&options(Arc::new(image.clone())), RESTORED).unwrap();
             assert_eq!(rows(&db), first);

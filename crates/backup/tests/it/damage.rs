@@ -44,7 +44,7 @@ fn a_flipped_bit_anywhere_is_found_and_not_restored() {
         assert!(error.is_corruption(), "{error}");
         assert_eq!(error.file(), Some(&*path), "{error}");
         let error = engine
-            .restore_db_from_backup(3, &restore_options(&fs), RESTORED, RESTORED)
+            .restore_db_from_backup(3, RESTORED, RESTORED, &restore_options(&fs))
             .unwrap_err();
         assert!(error.is_corruption(), "{error}");
         assert!(!fs.exists(&Path::new(RESTORED).join("CURRENT")).unwrap());

@@ -57,7 +57,7 @@ fn every_backup_is_the_database_as_it_was() {
                 assert!(info.size() > 0 && info.sequence_number > 0);
                 assert_eq!(&rows_of(&engine, &fs, id), expected, "backup {id}, opened");
                 engine
-                    .restore_db_from_backup(id, &restore_options(&fs), RESTORED, RESTORED)
+                    .restore_db_from_backup(id, RESTORED, RESTORED, &restore_options(&fs))
                     .unwrap();
                 let restored = Db::open(&options(Arc::new(fs.clone())), RESTORED).unwrap();
                 assert_eq!(&rows(&restored), expected, "backup {id}, restored");
@@ -140,7 +140,7 @@ fn files_go_when_the_last_backup_that_needs_them_does() {
     assert!(listing(&fs, "shared_checksum").is_empty());
     assert_eq!(engine.latest_backup(), None);
     let error = engine
-        .restore_db_from_latest_backup(&restore_options(&fs), RESTORED, RESTORED)
+        .restore_db_from_latest_backup(RESTORED, RESTORED, &restore_options(&fs))
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }
@@ -233,7 +233,7 @@ fn wals_may_be_left_out_and_those_there_kept() {
             .collect::<Vec<_>>()
     };
     engine
-        .restore_db_from_backup(id, &restore_options(&fs), RESTORED, RESTORED)
+        .restore_db_from_backup(id, RESTORED, RESTORED, &restore_options(&fs))
         .unwrap();
     let restored = Db::open_read_only(&options(Arc::new(fs.clone())), RESTORED).unwrap();
     assert_eq!(of_default(&rows(&restored)), of_default(&flushed));
@@ -241,7 +241,7 @@ fn wals_may_be_left_out_and_those_there_kept() {
         keep_log_files: true,
         ..restore_options(&fs)
     };
-    engine.restore_db_from_backup(id, &options_of, DB, DB).unwrap();
+    engine.restore_db_from_backup(id, DB, DB, &options_of).unwrap();
     let restored = Db::open_read_only(&options(Arc::new(fs.clone())), DB).unwrap();
     assert_eq!(rows(&restored), all);
 }
@@ -271,7 +271,7 @@ fn restoring_keeps_what_it_is_told_to_and_what_is_no_databases() {
             fs: Arc::new(fs.clone()),
             ..RestoreOptions::default()
         };
-        let error = engine.restore_db_from_backup(1, &restoring, DB, DB).unwrap_err();
+        let error = engine.restore_db_from_backup(1, DB, DB, &restoring).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::LockHeld);
         db.close().unwrap();
         drop(db);
@@ -307,7 +307,7 @@ fn restoring_keeps_what_it_is_told_to_and_what_is_no_databases() {
             fs: Arc::new(log.clone()),
             ..restoring
         };
-        engine.restore_db_from_backup(1, &restoring, DB, DB).unwrap();
+        engine.restore_db_from_backup(1, DB, DB, &restoring).unwrap();
         let calls = log.take();
         let created = calls
             .lines()
@@ -361,7 +361,7 @@ fn every_byte_asks_the_limiter() {
     let size = engine.backup(id).unwrap().size();
     assert_eq!(backing.total_bytes_through(None), size);
     engine
-        .restore_db_from_backup(id, &restore_options(&fs), RESTORED, RESTORED)
+        .restore_db_from_backup(id, RESTORED, RESTORED, &restore_options(&fs))
         .unwrap();
     assert_eq!(restoring.total_bytes_through(None), 2 * size);
     db.close().unwrap();
@@ -444,7 +444,7 @@ fn wals_of_another_directory_are_put_back_there_and_no_newer_ones_stay() {
     db.close().unwrap();
     fs.write_file(&Path::new(wals).join("notes"), b"mine").unwrap();
     engine
-        .restore_db_from_backup(1, &restore_options(&fs), DB, wals)
+        .restore_db_from_backup(1, DB, wals, &restore_options(&fs))
         .unwrap();
     assert!(
         fs.list(Path::new(DB))
@@ -478,7 +478,7 @@ fn a_backup_is_not_restored_over_the_wals_of_another_database() {
     let backed_up = rows(&db);
     db.put(b"b", b"value").unwrap();
     let all = rows(&db);
-    let restore = |dir: &str, wals: &str| engine.restore_db_from_backup(1, &restore_options(&fs), dir, wals);
+    let restore = |dir: &str, wals: &str| engine.restore_db_from_backup(1, dir, wals, &restore_options(&fs));
     // A restoration elsewhere is refused the database's WAL directory while the database is open and while it
     // exists, and the WAL directory of another database always.
     let held = restore("/new", "/wals").unwrap_err();

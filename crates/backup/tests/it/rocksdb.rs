@@ -63,7 +63,7 @@ impl Place {
         };
         let engine = self.engine();
         engine.verify_backup(id, true, None).unwrap();
-        engine.restore_db_from_backup(id, &options, &to, &to).unwrap();
+        engine.restore_db_from_backup(id, &to, &to, &options).unwrap();
         to
     }
 

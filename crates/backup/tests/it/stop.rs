@@ -120,7 +120,7 @@ fn a_restoration_that_is_stopped_is_taken_up_where_it_was() {
             ..RestoreOptions::default()
         };
         let stopped =
-            engine.restore_db_from_backup(id, &restoring(Some(stopping_at(step))), RESTORED, RESTORED);
+            engine.restore_db_from_backup(id, RESTORED, RESTORED, &restoring(Some(stopping_at(step))));
         let Err(error) = stopped else {
             assert!(step > 8);
             return;
@@ -137,7 +137,7 @@ fn a_restoration_that_is_stopped_is_taken_up_where_it_was() {
         let whole = names.iter().filter(|name| is_whole(name)).count();
         log.take();
         engine
-            .restore_db_from_backup(id, &restoring(None), RESTORED, RESTORED)
+            .restore_db_from_backup(id, RESTORED, RESTORED, &restoring(None))
             .unwrap();
         let calls = log.take();
         assert_eq!(copied(&calls), 6 - whole, "at step {step}\n{calls}");

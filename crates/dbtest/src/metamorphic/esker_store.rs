@@ -247,7 +247,7 @@ impl EskerDatabase {
                 };
                 let level = rng.usize(lowest..family.options().num_levels as usize);
                 self.db
-                    .compact_files(&family, &options, &numbers, level)
+                    .compact_files(&family, &numbers, level, &options)
                     .map(drop)
             }
         };

@@ -102,7 +102,7 @@ fn a_batch_shows_what_it_will_be() {
             let rows = random_batch(&mut rng, &family, 30).into_write_batch();
             db.write(rows).unwrap();
         }
-        let mut iter = batch.iter_with_base(&db, &as_it_was, &family).unwrap();
+        let mut iter = batch.iter_with_base(&db, &family, &as_it_was).unwrap();
         written.write(batch.write_batch().clone()).unwrap();
         let mut expected = written.iter();
         walk(&mut rng, &mut iter, &mut expected);
@@ -113,7 +113,7 @@ fn a_batch_shows_what_it_will_be() {
             operate(&mut rng, &family, &mut batch, number);
         }
         if rng.bool() {
-            let mut later = batch.iter_with_base(&db, &as_it_was, &family).unwrap();
+            let mut later = batch.iter_with_base(&db, &family, &as_it_was).unwrap();
             later.seek_to_first();
         }
         walk(&mut rng, &mut iter, &mut expected);
@@ -123,7 +123,7 @@ fn a_batch_shows_what_it_will_be() {
         for number in 0..40 {
             let name = format!("k{number:02}").into_bytes();
             let found = batch
-                .get_from_batch_and_db(&db, &as_it_was, &family, &name)
+                .get_from_batch_and_db(&db, &family, &name, &as_it_was)
                 .unwrap();
             let expected = written.get_cf(&written_family, &name).unwrap();
             assert_eq!(found.as_deref(), expected.as_deref(), "{number}");
@@ -141,7 +141,7 @@ fn families_are_kept_apart() {
     batch.put_cf(&other, b"b", b"2");
     let options = ReadOptions::default();
     let get = |family: &ColumnFamily, key: &[u8]| {
-        let value = batch.get_from_batch_and_db(&db, &options, family, key).unwrap();
+        let value = batch.get_from_batch_and_db(&db, family, key, &options).unwrap();
         value.map(|value| value.to_vec())
     };
     assert_eq!(get(&family, b"a").as_deref(), Some(&b"1"[..]));
@@ -149,7 +149,7 @@ fn families_are_kept_apart() {
     assert_eq!(get(&other, b"b").as_deref(), Some(&b"2"[..]));
     assert_eq!(get(&other, b"a"), None);
     let stranger = open(|_| ());
-    let refused = batch.get_from_batch_and_db(&stranger, &options, &family, b"a");
+    let refused = batch.get_from_batch_and_db(&stranger, &family, b"a", &options);
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
@@ -174,7 +174,7 @@ fn timestamps_are_read_through_a_batch() {
             ..ReadOptions::default()
         };
         let get = |key: &[u8]| {
-            let value = batch.get_from_batch_and_db(&db, &options, &family, key).unwrap();
+            let value = batch.get_from_batch_and_db(&db, &family, key, &options).unwrap();
             value.map(|value| String::from_utf8(value.to_vec()).unwrap())
         };
         assert_eq!(get(b"a").as_deref(), Some(a));
@@ -187,7 +187,7 @@ fn timestamps_are_read_through_a_batch() {
         ..ReadOptions::default()
     };
     for _ in 0..2 {
-        let refused = wrong.get_from_batch_and_db(&db, &options, &family, b"short");
+        let refused = wrong.get_from_batch_and_db(&db, &family, b"short", &options);
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidArgument);
     }
 }
@@ -234,7 +234,7 @@ fn a_tailing_iterator_reads_no_batch() {
         tailing: true,
         ..ReadOptions::default()
     };
-    let refused = batch.iter_with_base(&db, &options, &db.default_column_family());
+    let refused = batch.iter_with_base(&db, &db.default_column_family(), &options);
     assert_eq!(refused.err().unwrap().kind(), ErrorKind::InvalidArgument);
 }
 
@@ -258,7 +258,7 @@ fn a_batch_alone_tells_what_it_can() {
                 let named = alone(&batch, Some(&family), &name);
                 assert_eq!(named, alone(&batch, None, &name));
                 let over_nothing = batch
-                    .get_from_batch_and_db(&db, &ReadOptions::default(), &family, &name)
+                    .get_from_batch_and_db(&db, &family, &name, &ReadOptions::default())
                     .unwrap();
                 let (found, wanted) = match named {
                     BatchValue::Value(value) => (Some(value), over_nothing.map(|value| value.to_vec())),

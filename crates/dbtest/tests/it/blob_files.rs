@@ -306,7 +306,7 @@ fn values_move_when_they_reach_the_starting_level() {
     let family = db.default_column_family();
     let down = |level| {
         let files: Vec<u64> = db.live_files().iter().map(|file| file.number).collect();
-        db.compact_files(&family, &Default::default(), &files, level)
+        db.compact_files(&family, &files, level, &Default::default())
             .unwrap();
     };
     down(1);

@@ -197,8 +197,11 @@ impl Damaged {
         self.walk(&mut iter, DbIterator::prev, (0..self.keys.start).rev().collect());
         iter.status().unwrap();
         for number in self.keys.clone() {
-            for seek in [DbIterator::seek, DbIterator::seek_for_prev] {
-                seek(&mut iter, &key(number));
+            for forwards in [true, false] {
+                match forwards {
+                    true => iter.seek(key(number)),
+                    false => iter.seek_for_prev(key(number)),
+                }
                 assert!(!iter.valid());
                 self.is_told(&iter.status().unwrap_err());
             }

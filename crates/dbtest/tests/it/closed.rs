@@ -70,7 +70,7 @@ fn calls<'a>(db: &'a Db, family: &'a ColumnFamily, options: &'a ReadOptions) -> 
     call!("flush_cf", db.flush_cf(&[]));
     call!("compact_range", { db.compact_range_cf(family, None, None) });
     call!("compact_files", {
-        db.compact_files(family, &CompactFilesOptions::default(), &[], 1)
+        db.compact_files(family, &[], 1, &CompactFilesOptions::default())
     });
     call!("wait_for_compact", db.wait_for_compact());
     call!(
@@ -111,10 +111,10 @@ fn calls<'a>(db: &'a Db, family: &'a ColumnFamily, options: &'a ReadOptions) -> 
     call!("export_column_family", db.export_column_family(family, "export"));
     call!("create_column_family_with_import", {
         db.create_column_family_with_import(
-            &ColumnFamilyOptions::default(),
             "imported",
-            &Default::default(),
+            &ColumnFamilyOptions::default(),
             &[],
+            &Default::default(),
         )
     });
     let none: [&Path; 0] = [];
@@ -178,17 +178,17 @@ fn reads<'a>(db: &'a Db, family: &'a ColumnFamily, options: &'a ReadOptions) -> 
             ranges: vec![(b"a".to_vec(), None)],
             ..MultiScanArgs::default()
         };
-        db.multi_scan(options, family, args)
+        db.multi_scan(family, args, options)
     });
     call!("a batch over the database", {
         let mut batch = WriteBatchWithIndex::new();
         batch.put_cf(family, b"x", b"y");
-        batch.get_from_batch_and_db(db, options, family, b"a")
+        batch.get_from_batch_and_db(db, family, b"a", options)
     });
     call!("an iterator of a batch", {
         let mut batch = WriteBatchWithIndex::new();
         batch.put_cf(family, b"x", b"y");
-        let mut iter = batch.iter_with_base(db, options, family)?;
+        let mut iter = batch.iter_with_base(db, family, options)?;
         iter.seek_to_first();
         iter.status()
     });
@@ -342,12 +342,12 @@ fn an_iterator_keeps_its_row_and_moves_no_more() {
                 iter.seek(b"b");
                 let mut scan = db
                     .multi_scan(
-                        &read,
                         &family,
                         MultiScanArgs {
                             ranges: vec![(b"a".to_vec(), Some(b"b".to_vec())), (b"c".to_vec(), None)],
                             ..MultiScanArgs::default()
                         },
+                        &read,
                     )
                     .unwrap();
                 assert!(scan.next_range().unwrap().valid());
@@ -423,14 +423,14 @@ fn what_reads_keeps_a_dropped_database_open() {
                 ..MultiScanArgs::default()
             };
             let family = db.default_column_family();
-            Box::new(db.multi_scan(&ReadOptions::default(), &family, args).unwrap())
+            Box::new(db.multi_scan(&family, args, &ReadOptions::default()).unwrap())
         }),
         ("an iterator of a batch", |db| {
             let batch = WriteBatchWithIndex::new();
             let family = db.default_column_family();
             Box::new(
                 batch
-                    .iter_with_base(db, &ReadOptions::default(), &family)
+                    .iter_with_base(db, &family, &ReadOptions::default())
                     .unwrap(),
             )
         }),

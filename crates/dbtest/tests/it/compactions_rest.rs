@@ -125,7 +125,8 @@ impl Case {
                     batch.delete_cf(refusing, &key);
                 }
                 1 => {
-                    batch.merge_cf(default, &key, if i % 12 == 1 { b"refuse" } else { b"operand" });
+                    let operand = if i % 12 == 1 { "refuse" } else { "operand" };
+                    batch.merge_cf(default, &key, operand);
                     batch.merge_cf(refusing, &key, b"operand");
                 }
                 _ => {

@@ -83,7 +83,7 @@ fn each_level_has_its_compression() {
                     .find(|file| file.level == 0)
                     .unwrap()
                     .number;
-                db.compact_files(&family, &CompactFilesOptions::default(), &[of_level_0], level)
+                db.compact_files(&family, &[of_level_0], level, &CompactFilesOptions::default())
                     .unwrap();
             }
         }

@@ -429,7 +429,7 @@ fn manual_compactions_are_called_off() {
         };
         let numbers: Vec<u64> = db.live_files().iter().map(|file| file.number).collect();
         loop {
-            match db.compact_files(&family, &CompactFilesOptions::default(), &numbers, 6) {
+            match db.compact_files(&family, &numbers, 6, &CompactFilesOptions::default()) {
                 Err(error) if error.kind() == ErrorKind::Aborted => thread::yield_now(),
                 result => break refused(result.unwrap_err()),
             }

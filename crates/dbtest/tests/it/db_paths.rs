@@ -215,7 +215,7 @@ fn a_user_may_name_the_directory() {
         output_path_id,
         ..CompactFilesOptions::default()
     };
-    db.compact_files(&family, &named(Some(1)), &numbers, files[0].level)
+    db.compact_files(&family, &numbers, files[0].level, &named(Some(1)))
         .unwrap();
     assert!(places(&db, home).iter().all(|(_, path)| *path == 1));
     check(&db, &family, 0..20);
@@ -224,7 +224,7 @@ fn a_user_may_name_the_directory() {
     for refused in [
         db.compact_range_cf_opt(&family, None, None, &to(Some(2)))
             .unwrap_err(),
-        db.compact_files(&family, &named(Some(2)), &numbers, level)
+        db.compact_files(&family, &numbers, level, &named(Some(2)))
             .unwrap_err(),
     ] {
         assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
@@ -319,7 +319,7 @@ fn copies_have_everything_in_one_directory_and_repair_finds_all() {
         .unwrap();
     let restored = home.path().join("restored");
     engine
-        .restore_db_from_latest_backup(&RestoreOptions::default(), &restored, &restored)
+        .restore_db_from_latest_backup(&restored, &restored, &RestoreOptions::default())
         .unwrap();
     let secondary =
         Db::open_as_secondary(&options, home.path().join("db"), home.path().join("secondary")).unwrap();

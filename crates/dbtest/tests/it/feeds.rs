@@ -267,7 +267,7 @@ fn a_section_is_kept_until_its_commit_was_acknowledged() {
     let mut section = WriteBatch::new();
     section.put(b"prepared", b"");
     // One before there is a cursor, and one after.
-    db.prepare(&writes, b"old", &section).unwrap();
+    db.prepare(b"old", &section, &writes).unwrap();
     db.put(b"a", b"").unwrap();
     flush(&db);
     let mut feed = db
@@ -276,7 +276,7 @@ fn a_section_is_kept_until_its_commit_was_acknowledged() {
             ..named("reader")
         })
         .unwrap();
-    db.prepare(&writes, b"new", &section).unwrap();
+    db.prepare(b"new", &section, &writes).unwrap();
     for key in ["b", "c"] {
         db.put(key.as_bytes(), b"").unwrap();
         flush(&db);
@@ -284,7 +284,7 @@ fn a_section_is_kept_until_its_commit_was_acknowledged() {
     assert_eq!(rest(&mut feed), [row(2, "default", "b"), row(3, "default", "c")]);
     feed.acknowledge(feed.position()).unwrap();
     for name in [b"old", b"new"] {
-        db.commit_prepared(&writes, name, &WriteBatch::new(), &section)
+        db.commit_prepared(name, &WriteBatch::new(), &section, &writes)
             .unwrap();
         db.flush_opt(&at_once()).unwrap();
     }
@@ -516,7 +516,7 @@ fn rows_come_with_what_they_replace() {
     flush(&db);
     db.put_cf_opt(&family, b"a", b"3", &recorded).unwrap();
     db.merge_cf_opt(&family, b"a", b"4", &recorded).unwrap();
-    db.put_entity(&recorded, &family, b"a", &[(b"x", b"y"), (b"", b"z")])
+    db.put_entity_cf_opt(&family, b"a", &[(b"x", b"y"), (b"", b"z")], &recorded)
         .unwrap();
     db.delete_cf_opt(&family, b"a", &recorded).unwrap();
     let mut batch = WriteBatch::new();
@@ -549,7 +549,7 @@ fn rows_come_with_what_they_replace() {
 
     let db = Db::open(&options, DIR).unwrap();
     assert_eq!(db.get(b"b").unwrap().unwrap(), b"3");
-    let error = db.prepare(&recorded, b"name", &batch).unwrap_err();
+    let error = db.prepare(b"name", &batch, &recorded).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotSupported);
     let without = WriteOptions {
         disable_wal: true,

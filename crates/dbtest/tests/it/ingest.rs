@@ -269,7 +269,7 @@ fn files_of_level_0_have_an_order_whatever_is_merged_there() {
         let ingested = level_0.iter().filter(|file| file.smallest_key == b"m");
         let numbers: Vec<u64> = ingested.map(|file| file.number).collect();
         flushed += level_0.len() - numbers.len();
-        db.compact_files(&family, &esker::CompactFilesOptions::default(), &numbers, 0)
+        db.compact_files(&family, &numbers, 0, &esker::CompactFilesOptions::default())
             .unwrap();
         db.put(b"m", b"after").unwrap();
         flush(&db);
@@ -447,7 +447,7 @@ fn random_history(rng: &mut TestRng) {
                 let chosen = &numbers[..rng.usize(..=numbers.len())];
                 let family = db.default_column_family();
                 // The compaction may fail: some files may be in another one, or gone.
-                let _ = db.compact_files(&family, &esker::CompactFilesOptions::default(), chosen, 0);
+                let _ = db.compact_files(&family, chosen, 0, &esker::CompactFilesOptions::default());
             }
             7 => snapshots.push((db.snapshot(), rows.clone())),
             8 if rng.one_in(3) => {

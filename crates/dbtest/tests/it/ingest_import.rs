@@ -56,7 +56,7 @@ fn import(
     how: &ImportColumnFamilyOptions,
     from: &[&ExportImportFilesMetaData],
 ) -> esker::Result<()> {
-    db.create_column_family_with_import(options, "imported", how, from)
+    db.create_column_family_with_import("imported", options, from, how)
         .map(drop)
 }
 
@@ -213,7 +213,7 @@ fn several_exports_become_one_family_if_they_hold_no_common_keys() {
         "internal key",
     );
     let error = db
-        .create_column_family_with_import(usual, "other", &MOVED, &[&first])
+        .create_column_family_with_import("other", usual, &[&first], &MOVED)
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     assert!(db.column_family("other").is_some());
@@ -245,7 +245,7 @@ fn families_of_rocksdb_are_exported_and_imported() {
         if own.comparator.timestamp_size() == 0 {
             own.merge_operator = base::merge::builtin("StringAppendOperator");
         }
-        if let Err(error) = db.create_column_family_with_import(&own, "default2", &COPIED, &[&files]) {
+        if let Err(error) = db.create_column_family_with_import("default2", &own, &[&files], &COPIED) {
             assert!(
                 files.files.is_empty() || error.to_string().contains("without the timestamps"),
                 "{name}: {error}"

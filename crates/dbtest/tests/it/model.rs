@@ -850,7 +850,7 @@ impl History {
             "compact files {numbers:?} of {} to {output_level} {options:?}",
             handle.name()
         ));
-        let compacted = self.db().compact_files(&handle, &options, &numbers, output_level);
+        let compacted = self.db().compact_files(&handle, &numbers, output_level, &options);
         if let Err(error) = compacted {
             // The compaction is refused if one in the background has the files, or has replaced them.
             assert!(

@@ -82,7 +82,7 @@ fn separately(db: &Db, ranges: &[(Vec<u8>, Option<Vec<u8>>)]) -> Vec<Rows> {
 }
 
 fn together(db: &Db, reading: &ReadOptions, args: MultiScanArgs) -> esker::Result<Vec<Rows>> {
-    let mut scan = db.multi_scan(reading, &db.default_column_family(), args)?;
+    let mut scan = db.multi_scan(&db.default_column_family(), args, reading)?;
     let mut found = Vec::new();
     while let Some(range) = scan.next_range() {
         let mut rows = Rows::new();
@@ -208,7 +208,7 @@ fn blocks_are_read_together(cached: bool, index_type: IndexType) {
     db.get(key(0)).unwrap();
     let reads = |args: MultiScanArgs| {
         fs.take();
-        let scan = db.multi_scan(&reading, &db.default_column_family(), args);
+        let scan = db.multi_scan(&db.default_column_family(), args, &reading);
         let mut scan = scan.unwrap();
         let of_tables = || -> Vec<String> {
             let log = fs.take();
@@ -271,7 +271,7 @@ fn ranges_follow_each_other() {
             ranges: ranges.collect(),
             ..MultiScanArgs::default()
         };
-        match db.multi_scan(&ReadOptions::default(), &db.default_column_family(), args) {
+        match db.multi_scan(&db.default_column_family(), args, &ReadOptions::default()) {
             Ok(_) => false,
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::InvalidArgument);

@@ -213,7 +213,7 @@ fn random_walks_find_the_next_prefix() {
                 }
             }
             let family = db.default_column_family();
-            let mut iter = batch.iter_with_base(&db, &read, &family).unwrap();
+            let mut iter = batch.iter_with_base(&db, &family, &read).unwrap();
             iter.set_max_prefix_steps(rng.u32(..5));
             let as_if = model.write(&written);
             let low = lower.as_deref().map_or(Bound::Unbounded, Bound::Included);

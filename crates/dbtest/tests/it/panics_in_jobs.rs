@@ -285,7 +285,7 @@ fn a_compaction_of_named_files_whose_code_panics_stops_the_database() {
         let met = sweep("compact_files", site, |db| {
             let numbers: Vec<u64> = db.live_files().iter().map(|file| file.number).collect();
             let options = CompactFilesOptions::default();
-            db.compact_files(&db.default_column_family(), &options, &numbers, 2)
+            db.compact_files(&db.default_column_family(), &numbers, 2, &options)
                 .map(drop)
         });
         assert!(met > 0, "{site:?}");
@@ -391,7 +391,7 @@ fn an_import_whose_code_panics_leaves_no_family() {
             let import = ImportColumnFamilyOptions::default();
             tried
                 .db
-                .create_column_family_with_import(&own, "imported", &import, &[&exported])
+                .create_column_family_with_import("imported", &own, &[&exported], &import)
         };
         tried.fuse.light_here(Site::Compare, before * 5);
         let imported = import();

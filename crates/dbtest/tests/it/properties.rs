@@ -286,7 +286,7 @@ fn sizes_of_ranges_count_what_is_asked_for() {
             include_files: files,
             include_blob_files: blobs,
         };
-        db.approximate_sizes_with(&options, &family, &[(begin, end)])
+        db.approximate_sizes_with(&family, &[(begin, end)], &options)
             .map(|sizes| sizes[0])
     };
     for number in 0..1000 {

@@ -57,7 +57,7 @@ fn after_the_deadline_tables_are_not_searched_and_iterators_stand_nowhere() {
     );
     clock.advance(Duration::from_micros(1));
     timed_out(db.get_cf_opt(&family, key(1), &options).unwrap_err());
-    timed_out(db.get_entity(&options, &family, &key(1)).unwrap_err());
+    timed_out(db.get_entity_cf_opt(&family, &key(1), &options).unwrap_err());
     let found = db.get_cf_opt(&family, key(5), &options).unwrap();
     assert_eq!(found.unwrap(), b"in memory", "no table was asked");
     iter.next();

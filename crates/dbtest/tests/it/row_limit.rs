@@ -97,7 +97,7 @@ fn the_longest_row_is_taken_and_one_byte_more_is_not() {
     batch.delete_range(b"a", &[b'b'; LOW_KEY + 1]);
     refused("batch", db.write_opt(batch.clone(), write), "key");
     let indexed = WriteBatchWithIndex::from(batch);
-    let read = indexed.iter_with_base(&db, &ReadOptions::default(), family);
+    let read = indexed.iter_with_base(&db, family, &ReadOptions::default());
     refused("indexed", read.map(drop), "key");
     assert_eq!(db.latest_sequence_number(), sequence);
     let expected = BTreeMap::from([(key.to_vec(), LOW), ([b'l'; LOW_KEY].to_vec(), LOW)]);
@@ -163,7 +163,7 @@ fn files_with_a_row_beyond_the_limit_are_not_taken() {
         .unwrap();
     let db = Db::open(&lowered(&wide), DIR).unwrap();
     let error = db
-        .create_column_family_with_import(&wide.column_family, "imported", &Default::default(), &[&exported])
+        .create_column_family_with_import("imported", &wide.column_family, &[&exported], &Default::default())
         .unwrap_err();
     assert!(
         error.to_string().contains("value is too large: 101 bytes"),
@@ -415,7 +415,7 @@ fn a_larger_range_deletion_leaves_its_file_alone() {
     flush(&db);
     // The file moves to the last level, so that all other levels need the range deletion.
     let number = db.live_files()[0].number;
-    db.compact_files(family, &Default::default(), &[number], 6)
+    db.compact_files(family, &[number], 6, &Default::default())
         .unwrap();
     assert_eq!(db.live_files()[0].level, 6);
     let end = [b'c'; LOW_KEY + 1];
@@ -432,7 +432,7 @@ fn a_larger_range_deletion_leaves_its_file_alone() {
     db.put(b"b2", b"2").unwrap();
     flush(&db);
     let error = db
-        .compact_files(family, &Default::default(), &level_0(&db), 1)
+        .compact_files(family, &level_0(&db), 1, &Default::default())
         .unwrap_err();
     assert!(error.to_string().contains("key is too large"), "{error}");
     assert_eq!(

@@ -299,7 +299,7 @@ fn compare(
         let key = rng.pick(keys);
         let value = history.get(cmp, key, seqno, timestamp).map(|(_, value)| value);
         let family = db.default_column_family();
-        let operands = db.get_merge_operands(&options, &family, key, usize::MAX).unwrap();
+        let operands = db.get_merge_operands(&family, key, usize::MAX, &options).unwrap();
         let joined = value.is_some().then(|| operands.join(&b","[..]));
         assert_eq!(
             (operands.is_empty(), joined),

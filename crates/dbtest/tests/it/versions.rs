@@ -92,7 +92,7 @@ fn all_between_two_timestamps_are_shown_in_both_directions() {
             options.iterate_upper_bound = Some(b"key23".to_vec());
         }
         let all = rows(&model, &options);
-        let mut iter = db.iter_versions(&options, &family).unwrap();
+        let mut iter = db.iter_versions(&family, &options).unwrap();
         let mut shown = Vec::new();
         iter.seek_to_first();
         while iter.valid() {
@@ -150,14 +150,14 @@ fn a_snapshot_and_history_that_is_gone_are_heeded() {
     };
     put(b"again");
     for (options, value) in [(&old, b"first"), (&between(1, 9), b"again")] {
-        let mut iter = db.iter_versions(options, &family).unwrap();
+        let mut iter = db.iter_versions(&family, options).unwrap();
         iter.seek(b"k");
         assert_eq!(row(&iter), (b"k".to_vec(), 5, Some(value.to_vec())));
         iter.next();
         assert!(!iter.valid());
     }
     let refused = |options: &ReadOptions| {
-        let error = db.iter_versions(options, &family).err().unwrap();
+        let error = db.iter_versions(&family, options).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     };
     refused(&ReadOptions {
@@ -180,7 +180,7 @@ fn a_snapshot_and_history_that_is_gone_are_heeded() {
     db.increase_full_history_ts_low(&family, &3u64.to_le_bytes())
         .unwrap();
     refused(&between(2, 9));
-    let mut open = db.iter_versions(&between(3, 9), &family).unwrap();
+    let mut open = db.iter_versions(&family, &between(3, 9)).unwrap();
     db.close().unwrap();
     open.seek(b"k");
     assert!(!open.valid() && open.status().is_err());
@@ -204,7 +204,7 @@ fn a_file_is_written_at_timestamps() {
     writer.finish().unwrap();
     db.ingest_external_file(&["/file.sst"], &IngestExternalFileOptions::default())
         .unwrap();
-    let mut iter = db.iter_versions(&between(0, 9), &family).unwrap();
+    let mut iter = db.iter_versions(&family, &between(0, 9)).unwrap();
     let mut shown = Vec::new();
     iter.seek_to_first();
     while iter.valid() {
@@ -245,7 +245,7 @@ fn a_merged_version_is_the_merge_as_of_its_timestamp() {
     write("merge", 6, b"f");
     flush(&db);
     let shown = |from: u64, to: u64| {
-        let mut iter = db.iter_versions(&between(from, to), &family).unwrap();
+        let mut iter = db.iter_versions(&family, &between(from, to)).unwrap();
         let mut shown = Vec::new();
         iter.seek_to_first();
         while iter.valid() {
@@ -277,7 +277,7 @@ fn a_merged_version_is_the_merge_as_of_its_timestamp() {
     db.compact_range_cf(&family, None, None).unwrap();
     check();
     let mut reversed = Vec::new();
-    let mut iter = db.iter_versions(&between(0, 9), &family).unwrap();
+    let mut iter = db.iter_versions(&family, &between(0, 9)).unwrap();
     iter.seek_to_last();
     while iter.valid() {
         reversed.push(row(&iter).1);

@@ -243,8 +243,8 @@ fn a_marker_that_is_left_out_leaves_its_section_prepared() {
     let db = Db::open(&two_phase(&fs, None), DIR).unwrap();
     let mut batch = WriteBatch::new();
     batch.put(b"p", b"value");
-    db.prepare(&WriteOptions::default(), b"xid", &batch).unwrap();
-    db.commit_prepared(&WriteOptions::default(), b"xid", &WriteBatch::new(), &batch)
+    db.prepare(b"xid", &batch, &WriteOptions::default()).unwrap();
+    db.commit_prepared(b"xid", &WriteBatch::new(), &batch, &WriteOptions::default())
         .unwrap();
     db.put(b"q", b"value").unwrap();
     // The process dies: a close would leave no marker in the WAL.

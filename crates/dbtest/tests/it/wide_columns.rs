@@ -96,11 +96,15 @@ fn check(db: &Db, families: &[&ColumnFamily], model: &Model) {
     let read = ReadOptions::default();
     let keys: Vec<Vec<u8>> = (0..60).map(key).collect();
     for (family, rows) in families.iter().zip(model) {
-        let many = db.multi_get_entity(&read, family, &keys);
+        let many = db.multi_get_entity(family, &keys, &read);
         for (key, found) in keys.iter().zip(many) {
             let wanted = rows.get(key).map(as_columns);
             assert_eq!(found.unwrap(), wanted, "{key:?}");
-            assert_eq!(db.get_entity(&read, family, key).unwrap(), wanted, "{key:?}");
+            assert_eq!(
+                db.get_entity_cf_opt(family, key, &read).unwrap(),
+                wanted,
+                "{key:?}"
+            );
             let plain = rows
                 .get(key)
                 .map(|columns| columns.get(&b""[..]).cloned().unwrap_or_default());
@@ -115,7 +119,7 @@ fn check(db: &Db, families: &[&ColumnFamily], model: &Model) {
             all.entry(key.clone()).or_default().push(group);
         }
     }
-    let mut iter = db.multi_cf_iterator(&read, families).unwrap();
+    let mut iter = db.multi_cf_iterator(families, &read).unwrap();
     iter.seek_to_first();
     for (key, groups) in &all {
         assert_eq!(iter.key(), key);
@@ -142,11 +146,11 @@ fn check(db: &Db, families: &[&ColumnFamily], model: &Model) {
         iter.prev();
     }
     assert!(!iter.valid());
-    let groups = db.get_attribute_groups(&read, &key(7), families);
+    let groups = db.get_attribute_groups(&key(7), families, &read);
     for (found, rows) in groups.into_iter().zip(model) {
         assert_eq!(found.unwrap(), rows.get(&key(7)).map(as_columns));
     }
-    let many = db.multi_get_attribute_groups(&read, &keys, families);
+    let many = db.multi_get_attribute_groups(&keys, families, &read);
     for (key, found) in keys.iter().zip(many) {
         for (found, rows) in found.into_iter().zip(model) {
             assert_eq!(found.unwrap(), rows.get(key).map(as_columns));
@@ -204,7 +208,7 @@ fn it_turns_round_wherever_it_stands() {
     let mut keys: Vec<&Vec<u8>> = model.iter().flat_map(BTreeMap::keys).collect();
     keys.sort();
     keys.dedup();
-    let mut iter = db.multi_cf_iterator(&ReadOptions::default(), &families).unwrap();
+    let mut iter = db.multi_cf_iterator(&families, &ReadOptions::default()).unwrap();
     let mut at: Option<usize> = None;
     for _ in 0..2000 {
         let sought = key(rng.u32(..61));
@@ -268,30 +272,35 @@ fn what_cannot_be_an_entity_is_refused_and_leaves_the_batch_as_it_was() {
     assert_eq!(batch.data(), before);
     batch.status().unwrap();
     assert_eq!(
-        db.put_entity(&write, &stamped, b"k", &[]).unwrap_err().kind(),
+        db.put_entity_cf_opt(&stamped, b"k", &[], &write)
+            .unwrap_err()
+            .kind(),
         ErrorKind::InvalidArgument
     );
-    let none = db.multi_cf_iterator(&ReadOptions::default(), &[]).err().unwrap();
+    let none = db.multi_cf_iterator(&[], &ReadOptions::default()).err().unwrap();
     assert_eq!(none.kind(), ErrorKind::InvalidArgument);
     let mixed = db
-        .multi_cf_iterator(&ReadOptions::default(), &[&family, &stamped])
+        .multi_cf_iterator(&[&family, &stamped], &ReadOptions::default())
         .err()
         .unwrap();
     assert_eq!(mixed.kind(), ErrorKind::InvalidArgument);
     let other = Db::open(&self::options(), "/other").unwrap();
     let foreign = other.default_column_family();
     assert!(
-        db.new_iterators(&ReadOptions::default(), &[&family, &foreign])
+        db.new_iterators(&[&family, &foreign], &ReadOptions::default())
             .is_err()
     );
     assert!(
-        db.get_entity(&ReadOptions::default(), &foreign, b"k").is_err(),
+        db.get_entity_cf_opt(&foreign, b"k", &ReadOptions::default())
+            .is_err(),
         "a family of another database"
     );
     db.close().unwrap();
-    let closed = db.get_entity(&ReadOptions::default(), &family, b"k").unwrap_err();
+    let closed = db
+        .get_entity_cf_opt(&family, b"k", &ReadOptions::default())
+        .unwrap_err();
     assert_eq!(closed.kind(), db.get(b"k").unwrap_err().kind());
-    let closed = db.get_attribute_groups(&ReadOptions::default(), b"k", &[&family]);
+    let closed = db.get_attribute_groups(b"k", &[&family], &ReadOptions::default());
     assert!(closed[0].is_err());
 }
 
@@ -305,7 +314,7 @@ fn a_group_of_families_is_written_at_once_and_read_at_one_moment() {
         let value = number.to_string();
         let columns: &[(&[u8], &[u8])] = &[(b"n", value.as_bytes())];
         let groups = [&first, &second].map(|family| AttributeGroup { family, columns });
-        db.put_attribute_groups(&WriteOptions::default(), b"k", &groups)
+        db.put_attribute_groups(b"k", &groups, &WriteOptions::default())
             .unwrap();
     };
     write(0);
@@ -316,10 +325,10 @@ fn a_group_of_families_is_written_at_once_and_read_at_one_moment() {
             let read = ReadOptions::default();
             let mut reads = 0;
             while reads < 50 || !done.load(std::sync::atomic::Ordering::Relaxed) {
-                let found = db.get_attribute_groups(&read, b"k", &[first, second]);
+                let found = db.get_attribute_groups(b"k", &[first, second], &read);
                 let found: Vec<_> = found.into_iter().map(Result::unwrap).collect();
                 assert_eq!(found[0], found[1]);
-                let mut iterators = db.new_iterators(&read, &[first, second]).unwrap();
+                let mut iterators = db.new_iterators(&[first, second], &read).unwrap();
                 iterators.iter_mut().for_each(|iter| iter.seek(b"k"));
                 assert_eq!(iterators[0].columns().unwrap(), iterators[1].columns().unwrap());
                 reads += 1;
@@ -341,11 +350,11 @@ fn entities_of_a_batch_are_seen_before_they_are_written() {
     let db = Db::open(&options(), "/db").unwrap();
     let family = db.default_column_family();
     let read = ReadOptions::default();
-    db.put_entity(
-        &WriteOptions::default(),
+    db.put_entity_cf_opt(
         &family,
         b"k",
         &[(b"", b"old"), (b"a", b"1")],
+        &WriteOptions::default(),
     )
     .unwrap();
     let mut batch = WriteBatchWithIndex::new();
@@ -353,14 +362,14 @@ fn entities_of_a_batch_are_seen_before_they_are_written() {
     batch.put_entity_cf(&family, b"l", &[(b"b", b"2")]).unwrap();
     let get = |key: &[u8]| {
         batch
-            .get_entity_from_batch_and_db(&db, &read, &family, key)
+            .get_entity_from_batch_and_db(&db, &family, key, &read)
             .unwrap()
     };
     let column = |name: &[u8], value: &[u8]| (name.to_vec(), value.to_vec());
     assert_eq!(get(b"k"), Some(vec![column(b"", b"old,new"), column(b"a", b"1")]));
     assert_eq!(get(b"l"), Some(vec![column(b"b", b"2")]));
     assert_eq!(get(b"m"), None);
-    let mut iter = batch.iter_with_base(&db, &read, &family).unwrap();
+    let mut iter = batch.iter_with_base(&db, &family, &read).unwrap();
     iter.seek(b"l");
     assert_eq!(iter.columns().unwrap(), Some(vec![column(b"b", b"2")]));
 }
@@ -400,19 +409,19 @@ fn on_disk(path: &Path) -> Db {
 fn write_ours(path: &Path) {
     let db = on_disk(path);
     let (write, family) = (WriteOptions::default(), db.default_column_family());
-    db.put_entity(
-        &write,
+    db.put_entity_cf_opt(
         &family,
         b"ours",
         &[(b"b", b"2"), (b"", b"default"), (b"a", b"1")],
+        &write,
     )
     .unwrap();
-    db.put_entity(&write, &family, b"merged", &[(b"a", b"1")])
+    db.put_entity_cf_opt(&family, b"merged", &[(b"a", b"1")], &write)
         .unwrap();
     flush(&db);
     db.merge_cf_opt(&family, b"merged", b"x", &write).unwrap();
     db.compact_range_cf(&family, None, None).unwrap();
-    db.put_entity(&write, &family, b"in the WAL", &[(b"w", b"3")])
+    db.put_entity_cf_opt(&family, b"in the WAL", &[(b"w", b"3")], &write)
         .unwrap();
     db.put(b"plain", b"value").unwrap();
 }
@@ -432,7 +441,7 @@ fn rocksdb_reads_our_entities_and_we_read_its() {
     let db = on_disk(&path);
     let (read, family) = (ReadOptions::default(), db.default_column_family());
     let column = |name: &[u8], value: &[u8]| (name.to_vec(), value.to_vec());
-    let get = |key: &[u8]| db.get_entity(&read, &family, key).unwrap().unwrap();
+    let get = |key: &[u8]| db.get_entity_cf_opt(&family, key, &read).unwrap().unwrap();
     assert_eq!(get(b"ours"), [column(b"only", b"changed")]);
     assert_eq!(
         get(b"theirs"),

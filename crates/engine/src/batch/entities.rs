@@ -12,7 +12,8 @@ impl WriteBatch {
     /// # Errors
     /// `InvalidArgument` for an entity that is larger than a value may be; `Corruption`, as in RocksDB, for
     /// two columns of one name.
-    pub fn put_entity(&mut self, key: &[u8], columns: &[(&[u8], &[u8])]) -> Result<()> {
+    pub fn put_entity(&mut self, key: impl AsRef<[u8]>, columns: &[(&[u8], &[u8])]) -> Result<()> {
+        let key = key.as_ref();
         let entity = encoded(key, columns)?;
         self.counted(tag::ENTITY, 0, &[key], Some(&entity));
         Ok(())

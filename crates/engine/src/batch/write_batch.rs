@@ -230,28 +230,28 @@ impl WriteBatch {
     }
 
     /// Sets `key` of the default family.
-    pub fn put(&mut self, key: &[u8], value: &[u8]) {
-        self.counted(tag::PUT, 0, &[key], Some(value));
+    pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        self.counted(tag::PUT, 0, &[key.as_ref()], Some(value.as_ref()));
     }
 
     /// Deletes `key` of the default family.
-    pub fn delete(&mut self, key: &[u8]) {
-        self.counted(tag::DELETE, 0, &[key], None);
+    pub fn delete(&mut self, key: impl AsRef<[u8]>) {
+        self.counted(tag::DELETE, 0, &[key.as_ref()], None);
     }
 
     /// Deletes `key` of the default family. The key must have been put exactly once since it was absent last.
-    pub fn single_delete(&mut self, key: &[u8]) {
-        self.counted(tag::SINGLE_DELETE, 0, &[key], None);
+    pub fn single_delete(&mut self, key: impl AsRef<[u8]>) {
+        self.counted(tag::SINGLE_DELETE, 0, &[key.as_ref()], None);
     }
 
     /// Adds a merge operand to `key` of the default family.
-    pub fn merge(&mut self, key: &[u8], operand: &[u8]) {
-        self.counted(tag::MERGE, 0, &[key], Some(operand));
+    pub fn merge(&mut self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) {
+        self.counted(tag::MERGE, 0, &[key.as_ref()], Some(operand.as_ref()));
     }
 
     /// Deletes the keys of the default family from `begin` (inclusive) to `end` (exclusive).
-    pub fn delete_range(&mut self, begin: &[u8], end: &[u8]) {
-        self.counted(tag::DELETE_RANGE, 0, &[begin], Some(end));
+    pub fn delete_range(&mut self, begin: impl AsRef<[u8]>, end: impl AsRef<[u8]>) {
+        self.counted(tag::DELETE_RANGE, 0, &[begin.as_ref()], Some(end.as_ref()));
     }
 
     /// Sets `key` of the family with id `family`.

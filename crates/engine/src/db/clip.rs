@@ -19,7 +19,13 @@ impl Db {
     /// # Errors
     /// `InvalidArgument` if `end` lies before `begin`, or the family has timestamps; those of a flush, of
     /// [`delete_files_in_ranges`](Db::delete_files_in_ranges), of a write and of a compaction.
-    pub fn clip_column_family(&self, family: &ColumnFamily, begin: &[u8], end: &[u8]) -> Result<()> {
+    pub fn clip_column_family(
+        &self,
+        family: &ColumnFamily,
+        begin: impl AsRef<[u8]>,
+        end: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        let (begin, end) = (begin.as_ref(), end.as_ref());
         let comparator = family.comparator();
         if comparator.timestamp_size() > 0 {
             return Err(Error::invalid_argument(

@@ -328,7 +328,7 @@ fn execute(db: &Db, families: &HashMap<u32, ColumnFamily>, query: &TracedQuery) 
                 .into_iter()
                 .zip(keys.iter().map(|(_, key)| &key[..]))
                 .collect();
-            let found = db.multi_get_families(&options, &pairs);
+            let found = db.multi_get_families(&pairs, &options);
             let values = found
                 .into_iter()
                 .map(|value| Ok(value?.map(PinnedValue::into_vec)));

@@ -65,7 +65,7 @@ pub struct LiveFileMetaData {
 /// }
 ///
 /// let (family, import) = (ColumnFamilyOptions::default(), ImportColumnFamilyOptions { move_files: true });
-/// let copy = db.create_column_family_with_import(&family, "copy", &import, &[&export])?;
+/// let copy = db.create_column_family_with_import("copy", &family, &[&export], &import)?;
 /// assert!(db.get_cf(&copy, b"a")?.is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -41,10 +41,10 @@ impl Db {
     /// not match the metadata.
     pub fn create_column_family_with_import(
         &self,
-        options: &ColumnFamilyOptions,
         name: &str,
-        import_options: &ImportColumnFamilyOptions,
+        options: &ColumnFamilyOptions,
         metadatas: &[&ExportImportFilesMetaData],
+        import_options: &ImportColumnFamilyOptions,
     ) -> Result<ColumnFamily> {
         self.inner().check_open()?;
         for metadata in metadatas {

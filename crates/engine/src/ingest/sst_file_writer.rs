@@ -201,8 +201,8 @@ impl SstFileWriter {
     /// # Errors
     /// `InvalidArgument` if no file is open, if `key` does not sort after the previous one, or if key or
     /// value is too large, as for [`Db::put`](crate::Db::put); the errors of the file.
-    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.add(key, Kind::Value, value)
+    pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.add(key.as_ref(), Kind::Value, value.as_ref())
     }
 
     /// Adds `key` as of `timestamp` with `value`, for a family with timestamps: the same as
@@ -211,26 +211,45 @@ impl SstFileWriter {
     ///
     /// # Errors
     /// The errors of `put`; `InvalidArgument` for a timestamp that does not have the family's size.
-    pub fn put_at(&mut self, key: &[u8], timestamp: &[u8], value: &[u8]) -> Result<()> {
+    pub fn put_at(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        timestamp: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        let (key, timestamp, value) = (key.as_ref(), timestamp.as_ref(), value.as_ref());
         let key = self.stamped(key, timestamp)?;
         self.put(&key, value)
     }
 
     /// Adds a merge operand for `key` as of `timestamp`. Same rules as for [`put_at`](SstFileWriter::put_at).
-    pub fn merge_at(&mut self, key: &[u8], timestamp: &[u8], operand: &[u8]) -> Result<()> {
+    pub fn merge_at(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        timestamp: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        let (key, timestamp, operand) = (key.as_ref(), timestamp.as_ref(), operand.as_ref());
         let key = self.stamped(key, timestamp)?;
         self.merge(&key, operand)
     }
 
     /// Adds the deletion of `key` as of `timestamp`. Same rules as for [`put_at`](SstFileWriter::put_at).
-    pub fn delete_at(&mut self, key: &[u8], timestamp: &[u8]) -> Result<()> {
+    pub fn delete_at(&mut self, key: impl AsRef<[u8]>, timestamp: impl AsRef<[u8]>) -> Result<()> {
+        let (key, timestamp) = (key.as_ref(), timestamp.as_ref());
         let key = self.stamped(key, timestamp)?;
         self.delete(&key)
     }
 
     /// Adds the deletion, as of `timestamp`, of all keys from `begin` (inclusive) to `end` (exclusive). Same
     /// rules as for [`put_at`](SstFileWriter::put_at) and [`delete_range`](SstFileWriter::delete_range).
-    pub fn delete_range_at(&mut self, begin: &[u8], end: &[u8], timestamp: &[u8]) -> Result<()> {
+    pub fn delete_range_at(
+        &mut self,
+        begin: impl AsRef<[u8]>,
+        end: impl AsRef<[u8]>,
+        timestamp: impl AsRef<[u8]>,
+    ) -> Result<()> {
+        let (begin, end, timestamp) = (begin.as_ref(), end.as_ref(), timestamp.as_ref());
         let (begin, end) = (self.stamped(begin, timestamp)?, self.stamped(end, timestamp)?);
         self.delete_range(&begin, &end)
     }
@@ -244,7 +263,8 @@ impl SstFileWriter {
 
     /// Adds `key` with columns, in any order. Same rules as for [`put`](SstFileWriter::put); `Corruption`, as
     /// in RocksDB, if two columns have one name.
-    pub fn put_entity(&mut self, key: &[u8], columns: &[(&[u8], &[u8])]) -> Result<()> {
+    pub fn put_entity(&mut self, key: impl AsRef<[u8]>, columns: &[(&[u8], &[u8])]) -> Result<()> {
+        let key = key.as_ref();
         let lens = columns.iter().flat_map(|column| [column.0.len(), column.1.len()]);
         let bytes = lens.fold(0, usize::saturating_add);
         if !self.table.row_limit.allows(key.len(), bytes) {
@@ -256,13 +276,14 @@ impl SstFileWriter {
     }
 
     /// Adds a merge operand for `key`. Same rules as for [`put`](SstFileWriter::put).
-    pub fn merge(&mut self, key: &[u8], operand: &[u8]) -> Result<()> {
-        self.add(key, Kind::Merge, operand)
+    pub fn merge(&mut self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
+        self.add(key.as_ref(), Kind::Merge, operand.as_ref())
     }
 
     /// Adds the deletion of `key`: older values of the database are deleted by the ingestion. Same rules as
     /// for [`put`](SstFileWriter::put).
-    pub fn delete(&mut self, key: &[u8]) -> Result<()> {
+    pub fn delete(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
+        let key = key.as_ref();
         let kind = match self.table.cmp.user().timestamp_size() {
             0 => Kind::Deletion,
             _ => Kind::DeletionWithTimestamp,
@@ -272,8 +293,8 @@ impl SstFileWriter {
 
     /// Adds a deletion of `key`, which was put once: see [`Db::single_delete`](crate::Db::single_delete).
     /// Same rules as for [`put`](SstFileWriter::put).
-    pub fn single_delete(&mut self, key: &[u8]) -> Result<()> {
-        self.add(key, Kind::SingleDeletion, &[])
+    pub fn single_delete(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.add(key.as_ref(), Kind::SingleDeletion, &[])
     }
 
     /// Adds the deletion of all older keys of the database from `begin` (inclusive) to `end` (exclusive); of
@@ -282,7 +303,8 @@ impl SstFileWriter {
     /// # Errors
     /// `InvalidArgument` if no file is open, if `end` sorts before `begin`, or if one of them is too large,
     /// as for [`Db::put`](crate::Db::put).
-    pub fn delete_range(&mut self, begin: &[u8], end: &[u8]) -> Result<()> {
+    pub fn delete_range(&mut self, begin: impl AsRef<[u8]>, end: impl AsRef<[u8]>) -> Result<()> {
+        let (begin, end) = (begin.as_ref(), end.as_ref());
         let cmp = self.table.cmp.user();
         let open = self.open.as_mut().ok_or_else(not_opened)?;
         self.table.row_limit.check_key(begin)?;

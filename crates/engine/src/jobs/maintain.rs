@@ -89,9 +89,9 @@ impl Db {
     pub fn compact_files(
         &self,
         family: &ColumnFamily,
-        options: &CompactFilesOptions,
         numbers: &[u64],
         output_level: usize,
+        options: &CompactFilesOptions,
     ) -> Result<Vec<u64>> {
         let inner = self.inner();
         inner.check_open()?;

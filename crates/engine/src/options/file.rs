@@ -498,7 +498,7 @@ impl OptionsFile {
         OptionsFile { sections }
     }
 
-    /// Makes the file name a release that knows all its options.
+    /// Sets the release that the file names to one that knows all options in it.
     pub(crate) fn name_release(&mut self) {
         let named = self.sections.iter().flat_map(|section| &section.entries);
         let needed = named.flat_map(|(name, value)| {

@@ -109,7 +109,7 @@ mod tests {
     use crate::options::table::{OptionTable, option_table};
 
     option_table! {
-        /// Options whose ranges end where a float cannot tell two integers apart.
+        /// Options whose ranges end where a float cannot distinguish two integers.
         pub struct Edges {
             /// A number of 54 bits.
             wide: u64 = 0, range(1, 1 << 53);

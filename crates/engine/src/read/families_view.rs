@@ -32,8 +32,8 @@ impl Db {
     /// [`status`](DbIterator::status) of the iterators.
     pub fn new_iterators(
         &self,
-        options: &ReadOptions,
         families: &[&ColumnFamily],
+        options: &ReadOptions,
     ) -> Result<Vec<DbIterator>> {
         let inner = self.inner();
         let (super_versions, seqno) = inner.view_of_families(options.snapshot.as_ref(), families)?;
@@ -54,8 +54,8 @@ impl Db {
     /// orders.
     pub fn multi_cf_iterator(
         &self,
-        options: &ReadOptions,
         families: &[&ColumnFamily],
+        options: &ReadOptions,
     ) -> Result<MultiCfIterator> {
         let Some(first) = families.first() else {
             return Err(Error::invalid_argument("No Column Family was provided"));
@@ -66,7 +66,7 @@ impl Db {
                 "Different comparators are being used across CFs",
             ));
         }
-        let iterators = self.new_iterators(options, families)?;
+        let iterators = self.new_iterators(families, options)?;
         let families = families.iter().map(|&family| family.clone());
         Ok(MultiCfIterator::new(families.zip(iterators).collect()))
     }
@@ -75,8 +75,8 @@ impl Db {
     /// [`multi_get_pinned`](Db::multi_get_pinned), which looks up the keys of one family concurrently.
     pub fn multi_get_families<K: AsRef<[u8]>>(
         &self,
-        options: &ReadOptions,
         keys: &[(&ColumnFamily, K)],
+        options: &ReadOptions,
     ) -> Vec<Result<Option<PinnedValue>>> {
         let families: Vec<_> = keys.iter().map(|(family, _)| *family).collect();
         let bytes: Vec<&[u8]> = keys.iter().map(|(_, key)| key.as_ref()).collect();

@@ -16,10 +16,11 @@ impl Db {
     /// Those of `get_pinned`.
     pub fn get_with_timestamp(
         &self,
-        options: &ReadOptions,
         family: &ColumnFamily,
-        key: &[u8],
+        key: impl AsRef<[u8]>,
+        options: &ReadOptions,
     ) -> Result<Option<(PinnedValue, Vec<u8>)>> {
+        let key = key.as_ref();
         if family.comparator().timestamp_size() == 0 {
             let found = self.get_pinned_cf_opt(family, key, options)?;
             return Ok(found.map(|value| (value, Vec::new())));

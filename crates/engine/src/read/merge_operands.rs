@@ -25,11 +25,12 @@ impl Db {
     /// those of [`get_pinned`](Db::get_pinned).
     pub fn get_merge_operands(
         &self,
-        options: &ReadOptions,
         family: &ColumnFamily,
-        key: &[u8],
+        key: impl AsRef<[u8]>,
         expected_max_number_of_operands: usize,
+        options: &ReadOptions,
     ) -> Result<Vec<Vec<u8>>> {
+        let key = key.as_ref();
         let inner = self.inner();
         inner.check_owns(&family.0)?;
         let _charged = inner.charged_reads(options);

@@ -30,7 +30,7 @@ use crate::state::value::Columns;
 /// let default = db.default_column_family();
 /// db.put_cf(&default, b"ada", b"1815")?;
 /// db.put_cf(&years, b"grace", b"1906")?;
-/// let mut iter = db.multi_cf_iterator(&Default::default(), &[&default, &years])?;
+/// let mut iter = db.multi_cf_iterator(&[&default, &years], &Default::default())?;
 /// iter.seek_to_first();
 /// while iter.valid() {
 ///     println!("{:?} = {:?}", iter.key(), iter.value()?);
@@ -76,13 +76,13 @@ impl MultiCfIterator {
     }
 
     /// Moves to the first key at or after `key`.
-    pub fn seek(&mut self, key: &[u8]) {
-        self.each(false, |iter| iter.seek(key));
+    pub fn seek(&mut self, key: impl AsRef<[u8]>) {
+        self.each(false, |iter| iter.seek(key.as_ref()));
     }
 
     /// Moves to the last key at or before `key`.
-    pub fn seek_for_prev(&mut self, key: &[u8]) {
-        self.each(true, |iter| iter.seek_for_prev(key));
+    pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) {
+        self.each(true, |iter| iter.seek_for_prev(key.as_ref()));
     }
 
     /// Moves to the next key. After a move backwards it costs a seek in each family.

@@ -70,7 +70,7 @@ impl MultiScanArgs {
 /// }
 /// let range = |from: &str, to: &str| (from.into(), Some(to.into()));
 /// let args = MultiScanArgs { ranges: vec![range("a", "b"), range("c", "d")], ..Default::default() };
-/// let mut scan = db.multi_scan(&Default::default(), &db.default_column_family(), args)?;
+/// let mut scan = db.multi_scan(&db.default_column_family(), args, &Default::default())?;
 /// while let Some(rows) = scan.next_range() {
 ///     while rows.valid() {
 ///         println!("{:?}", rows.key());

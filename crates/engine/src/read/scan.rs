@@ -52,8 +52,8 @@ impl Db {
     /// history after the first is incomplete. Read errors are in its [`status`](VersionsIterator::status).
     pub fn iter_versions(
         &self,
-        options: &ReadOptions,
         family: &ColumnFamily,
+        options: &ReadOptions,
     ) -> Result<VersionsIterator, Error> {
         let inner = self.inner();
         inner.check_owns(&family.0)?;
@@ -106,7 +106,7 @@ impl Db {
     ///     ..Default::default()
     /// };
     /// let family = db.default_column_family();
-    /// let mut scan = db.multi_scan(&Default::default(), &family, args).unwrap();
+    /// let mut scan = db.multi_scan(&family, args, &Default::default()).unwrap();
     /// let mut keys = Vec::new();
     /// while let Some(range) = scan.next_range() {
     ///     while range.valid() {
@@ -123,9 +123,9 @@ impl Db {
     /// iterators.
     pub fn multi_scan(
         &self,
-        options: &ReadOptions,
         family: &ColumnFamily,
         args: MultiScanArgs,
+        options: &ReadOptions,
     ) -> Result<MultiScan, Error> {
         let options = ReadOptions {
             iterate_lower_bound: None,

@@ -54,7 +54,7 @@ struct Version {
 ///     timestamp: Some(2_u64.to_le_bytes().to_vec()),
 ///     ..Default::default()
 /// };
-/// let mut versions = db.iter_versions(&times, &family)?;
+/// let mut versions = db.iter_versions(&family, &times)?;
 /// versions.seek_to_first();
 /// assert_eq!((versions.value(), versions.timestamp()), (&b"new"[..], &2_u64.to_le_bytes()[..]));
 /// versions.next();
@@ -181,7 +181,8 @@ impl VersionsIterator {
     }
 
     /// Moves to the newest version of the first key at or after `key`.
-    pub fn seek(&mut self, key: &[u8]) {
+    pub fn seek(&mut self, key: impl AsRef<[u8]>) {
+        let key = key.as_ref();
         if !self.start() {
             return;
         }
@@ -196,7 +197,8 @@ impl VersionsIterator {
     }
 
     /// Moves to the oldest version of the last key at or before `key`.
-    pub fn seek_for_prev(&mut self, key: &[u8]) {
+    pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) {
+        let key = key.as_ref();
         if !self.start() {
             return;
         }

@@ -15,17 +15,28 @@ use crate::state::read_options::ReadOptions;
 use crate::state::value::Columns;
 
 impl Db {
-    /// Returns the columns of `key` in the order of their names, or `None`. A plain value is an unnamed
-    /// column.
+    /// Returns the columns of `key` of the default family in the order of their names, or `None`. A plain
+    /// value is an unnamed column.
     ///
     /// # Errors
     /// Those of [`get_pinned`](Db::get_pinned).
-    pub fn get_entity(
+    pub fn get_entity(&self, key: impl AsRef<[u8]>) -> Result<Option<Columns>> {
+        self.get_entity_cf(&self.default_column_family(), key)
+    }
+
+    /// Returns the columns of `key` of `family`; see [`get_entity`](Db::get_entity).
+    pub fn get_entity_cf(&self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> Result<Option<Columns>> {
+        self.get_entity_cf_opt(family, key, &ReadOptions::default())
+    }
+
+    /// Returns the columns of `key` of `family` as `options` ask; see [`get_entity`](Db::get_entity).
+    pub fn get_entity_cf_opt(
         &self,
-        options: &ReadOptions,
         family: &ColumnFamily,
-        key: &[u8],
+        key: impl AsRef<[u8]>,
+        options: &ReadOptions,
     ) -> Result<Option<Columns>> {
+        let key = key.as_ref();
         let inner = self.inner();
         inner.check_owns(&family.0)?;
         let _charged = inner.charged_reads(options);
@@ -59,20 +70,20 @@ impl Db {
     /// up concurrently.
     pub fn multi_get_entity<K: AsRef<[u8]>>(
         &self,
-        options: &ReadOptions,
         family: &ColumnFamily,
         keys: &[K],
+        options: &ReadOptions,
     ) -> Vec<Result<Option<Columns>>> {
         let keys: Vec<(&ColumnFamily, &[u8])> = keys.iter().map(|key| (family, key.as_ref())).collect();
-        self.multi_get_entity_families(options, &keys)
+        self.multi_get_entity_families(&keys, options)
     }
 
     /// Same as [`multi_get_entity`](Db::multi_get_entity), for keys of several families, all as of one
     /// moment.
     pub fn multi_get_entity_families<K: AsRef<[u8]>>(
         &self,
-        options: &ReadOptions,
         keys: &[(&ColumnFamily, K)],
+        options: &ReadOptions,
     ) -> Vec<Result<Option<Columns>>> {
         let families: Vec<_> = keys.iter().map(|(family, _)| *family).collect();
         let bytes: Vec<&[u8]> = keys.iter().map(|(_, key)| key.as_ref()).collect();
@@ -91,21 +102,22 @@ impl Db {
     /// `GetEntity` with attribute groups.
     pub fn get_attribute_groups(
         &self,
-        options: &ReadOptions,
-        key: &[u8],
+        key: impl AsRef<[u8]>,
         families: &[&ColumnFamily],
+        options: &ReadOptions,
     ) -> Vec<Result<Option<Columns>>> {
+        let key = key.as_ref();
         let keys: Vec<(&ColumnFamily, &[u8])> = families.iter().map(|&family| (family, key)).collect();
-        self.multi_get_entity_families(options, &keys)
+        self.multi_get_entity_families(&keys, options)
     }
 
     /// Returns the columns of many keys in each of `families`, by key and then by family, as of one moment:
     /// RocksDB's `MultiGetEntity` with attribute groups.
     pub fn multi_get_attribute_groups<K: AsRef<[u8]>>(
         &self,
-        options: &ReadOptions,
         keys: &[K],
         families: &[&ColumnFamily],
+        options: &ReadOptions,
     ) -> Vec<Vec<Result<Option<Columns>>>> {
         if families.is_empty() {
             return keys.iter().map(|_| Vec::new()).collect();
@@ -117,7 +129,7 @@ impl Db {
         let all: Vec<(ColumnFamily, Vec<u8>)> = keys.iter().flat_map(of_key).collect();
         let borrowed: Vec<(&ColumnFamily, &[u8])> =
             all.iter().map(|(family, key)| (family, &key[..])).collect();
-        let mut found = self.multi_get_entity_families(options, &borrowed).into_iter();
+        let mut found = self.multi_get_entity_families(&borrowed, options).into_iter();
         let groups = |_| found.by_ref().take(families.len()).collect();
         keys.iter().map(groups).collect()
     }

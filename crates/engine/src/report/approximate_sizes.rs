@@ -22,7 +22,7 @@ use crate::state::handle::Db;
 ///
 /// db.put(b"a", [0; 1000])?;
 /// let parts = SizeApproximationOptions { include_memtables: true, ..Default::default() };
-/// let sizes = db.approximate_sizes_with(&parts, &db.default_column_family(), &[(b"a", b"b")])?;
+/// let sizes = db.approximate_sizes_with(&db.default_column_family(), &[(b"a", b"b")], &parts)?;
 /// assert_eq!(sizes.len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -88,9 +88,9 @@ impl Db {
     /// `InvalidArgument` if `options` select no part.
     pub fn approximate_sizes_with(
         &self,
-        options: &SizeApproximationOptions,
         family: &ColumnFamily,
         ranges: &[(&[u8], &[u8])],
+        options: &SizeApproximationOptions,
     ) -> Result<Vec<u64>> {
         self.inner().check_open()?;
         if !options.include_memtables && !options.include_files && !options.include_blob_files {

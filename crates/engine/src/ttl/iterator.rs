@@ -70,13 +70,13 @@ impl TtlIterator {
     }
 
     /// Moves to the first row at or after `key`.
-    pub fn seek(&mut self, key: &[u8]) {
-        self.moved(true, |iter| iter.seek(key));
+    pub fn seek(&mut self, key: impl AsRef<[u8]>) {
+        self.moved(true, |iter| iter.seek(key.as_ref()));
     }
 
     /// Moves to the last row at or before `key`.
-    pub fn seek_for_prev(&mut self, key: &[u8]) {
-        self.moved(false, |iter| iter.seek_for_prev(key));
+    pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) {
+        self.moved(false, |iter| iter.seek_for_prev(key.as_ref()));
     }
 
     /// Moves to the next row. Panics unless [`valid`](TtlIterator::valid).

@@ -12,6 +12,7 @@
 
 mod hooks;
 mod iterator;
+mod plain;
 mod rules;
 
 use std::collections::{BTreeMap, HashMap};
@@ -46,14 +47,13 @@ use rules::Rules;
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
-/// use esker::{DbWithTtl, Options, ReadOptions, WriteOptions};
+/// use esker::{DbWithTtl, Options};
 ///
 /// let options = Options { create_if_missing: true, ..Default::default() };
 /// let db = DbWithTtl::open(&options, dir.path(), 3600)?;
-/// let family = db.db().default_column_family();
-/// db.put_cf_opt(&family, b"session", b"an hour", &WriteOptions::default())?;
-/// assert!(db.get_cf_opt(&family, b"session", &ReadOptions::default())?.is_some());
-/// let mut rows = db.iter_cf_opt(&family, &ReadOptions::default())?;
+/// db.put("session", "an hour")?;
+/// assert!(db.get("session")?.is_some());
+/// let mut rows = db.iter()?;
 /// rows.seek_to_first();
 /// assert_eq!(rows.value(), b"an hour");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -221,10 +221,11 @@ impl DbWithTtl {
     pub fn put_cf_opt(
         &self,
         family: &ColumnFamily,
-        key: &[u8],
-        value: &[u8],
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
+        let (key, value) = (key.as_ref(), value.as_ref());
         let value = self.rules(family)?.stamped(value, None)?;
         self.db.put_cf_opt(family, key, &value, options)
     }
@@ -236,11 +237,12 @@ impl DbWithTtl {
     pub fn put_with_ttl_cf_opt(
         &self,
         family: &ColumnFamily,
-        key: &[u8],
-        value: &[u8],
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
         ttl: Duration,
         options: &WriteOptions,
     ) -> Result<()> {
+        let (key, value) = (key.as_ref(), value.as_ref());
         let value = self.rules(family)?.stamped(value, Some(ttl))?;
         self.db.put_cf_opt(family, key, &value, options)
     }
@@ -250,10 +252,11 @@ impl DbWithTtl {
     pub fn merge_cf_opt(
         &self,
         family: &ColumnFamily,
-        key: &[u8],
-        operand: &[u8],
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
         options: &WriteOptions,
     ) -> Result<()> {
+        let (key, operand) = (key.as_ref(), operand.as_ref());
         let rules = self.rules(family)?;
         rules.check_merges()?;
         self.db
@@ -261,7 +264,12 @@ impl DbWithTtl {
     }
 
     /// Deletes `key`.
-    pub fn delete_cf_opt(&self, family: &ColumnFamily, key: &[u8], options: &WriteOptions) -> Result<()> {
+    pub fn delete_cf_opt(
+        &self,
+        family: &ColumnFamily,
+        key: impl AsRef<[u8]>,
+        options: &WriteOptions,
+    ) -> Result<()> {
         self.db.delete_cf_opt(family, key, options)
     }
 
@@ -317,9 +325,10 @@ impl DbWithTtl {
     pub fn get_cf_opt(
         &self,
         family: &ColumnFamily,
-        key: &[u8],
+        key: impl AsRef<[u8]>,
         options: &ReadOptions,
     ) -> Result<Option<Vec<u8>>> {
+        let key = key.as_ref();
         let rules = self.rules(family)?;
         let found = self.db.get_cf_opt(family, key, options)?;
         found.map_or(Ok(None), |value| rules.shown(value, rules.now()))
@@ -332,9 +341,10 @@ impl DbWithTtl {
     pub fn get_pinned_cf_opt(
         &self,
         family: &ColumnFamily,
-        key: &[u8],
+        key: impl AsRef<[u8]>,
         options: &ReadOptions,
     ) -> Result<Option<PinnedValue>> {
+        let key = key.as_ref();
         let rules = self.rules(family)?;
         let found = self.db.get_pinned_cf_opt(family, key, options)?;
         found.map_or(Ok(None), |value| rules.shown_pinned(value, rules.now()))

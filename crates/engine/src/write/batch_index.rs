@@ -93,8 +93,8 @@ struct FamilyIndex {
 /// batch.put(b"b", b"2");
 /// batch.delete(b"a");
 /// let options = esker::ReadOptions::default();
-/// assert!(batch.get_from_batch_and_db(&db, &options, &family, b"a").unwrap().is_none());
-/// let mut iter = batch.iter_with_base(&db, &options, &family).unwrap();
+/// assert!(batch.get_from_batch_and_db(&db, &family, b"a", &options).unwrap().is_none());
+/// let mut iter = batch.iter_with_base(&db, &family, &options).unwrap();
 /// iter.seek_to_last();
 /// assert_eq!(iter.key(), b"b");
 /// iter.prev();
@@ -190,72 +190,84 @@ impl WriteBatchWithIndex {
     }
 
     /// Sets `key` of the default family.
-    pub fn put(&mut self, key: &[u8], value: &[u8]) {
+    pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         self.batch.put(key, value);
     }
 
     /// Sets `key` of `family`.
-    pub fn put_cf(&mut self, family: &ColumnFamily, key: &[u8], value: &[u8]) {
+    pub fn put_cf(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         self.batch.put_cf(family, key, value);
     }
 
     /// Sets `key` at `timestamp`, in a family with timestamps.
-    pub fn put_at(&mut self, family: &ColumnFamily, key: &[u8], timestamp: &[u8], value: &[u8]) {
+    pub fn put_at(
+        &mut self,
+        family: &ColumnFamily,
+        key: impl AsRef<[u8]>,
+        timestamp: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) {
         self.batch.put_at(family, key, timestamp, value);
     }
 
     /// Deletes `key` of the default family.
-    pub fn delete(&mut self, key: &[u8]) {
+    pub fn delete(&mut self, key: impl AsRef<[u8]>) {
         self.batch.delete(key);
     }
 
     /// Deletes `key` of `family`.
-    pub fn delete_cf(&mut self, family: &ColumnFamily, key: &[u8]) {
+    pub fn delete_cf(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>) {
         self.batch.delete_cf(family, key);
     }
 
     /// Deletes `key` as of `timestamp`.
-    pub fn delete_at(&mut self, family: &ColumnFamily, key: &[u8], timestamp: &[u8]) {
+    pub fn delete_at(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>, timestamp: impl AsRef<[u8]>) {
         self.batch.delete_at(family, key, timestamp);
     }
 
     /// Same as [`WriteBatch::single_delete`].
-    pub fn single_delete(&mut self, key: &[u8]) {
+    pub fn single_delete(&mut self, key: impl AsRef<[u8]>) {
         self.batch.single_delete(key);
     }
 
     /// Same as [`WriteBatch::merge`].
-    pub fn merge(&mut self, key: &[u8], operand: &[u8]) {
+    pub fn merge(&mut self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) {
         self.batch.merge(key, operand);
     }
 
     /// Same as [`WriteBatch::delete_range`].
-    pub fn delete_range(&mut self, begin: &[u8], end: &[u8]) {
+    pub fn delete_range(&mut self, begin: impl AsRef<[u8]>, end: impl AsRef<[u8]>) {
         self.batch.delete_range(begin, end);
     }
 
     /// Deletes `key` of `family`. The key must have been put exactly once since it was absent last.
-    pub fn single_delete_cf(&mut self, family: &ColumnFamily, key: &[u8]) {
+    pub fn single_delete_cf(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>) {
         self.batch.single_delete_cf(family, key);
     }
 
     /// Adds a merge operand to `key` of `family`.
-    pub fn merge_cf(&mut self, family: &ColumnFamily, key: &[u8], operand: &[u8]) {
+    pub fn merge_cf(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) {
         self.batch.merge_cf(family, key, operand);
     }
 
     /// Same as [`WriteBatch::merge_at`].
-    pub fn merge_at(&mut self, family: &ColumnFamily, key: &[u8], timestamp: &[u8], operand: &[u8]) {
+    pub fn merge_at(
+        &mut self,
+        family: &ColumnFamily,
+        key: impl AsRef<[u8]>,
+        timestamp: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) {
         self.batch.merge_at(family, key, timestamp, operand);
     }
 
     /// Deletes the keys of `family` from `begin` (inclusive) to `end` (exclusive).
-    pub fn delete_range_cf(&mut self, family: &ColumnFamily, begin: &[u8], end: &[u8]) {
+    pub fn delete_range_cf(&mut self, family: &ColumnFamily, begin: impl AsRef<[u8]>, end: impl AsRef<[u8]>) {
         self.batch.delete_range_cf(family, begin, end);
     }
 
     /// Same as [`WriteBatch::put_entity`].
-    pub fn put_entity(&mut self, key: &[u8], columns: &[(&[u8], &[u8])]) -> Result<()> {
+    pub fn put_entity(&mut self, key: impl AsRef<[u8]>, columns: &[(&[u8], &[u8])]) -> Result<()> {
         self.batch.put_entity(key, columns)
     }
 
@@ -263,7 +275,7 @@ impl WriteBatchWithIndex {
     pub fn put_entity_cf(
         &mut self,
         family: &ColumnFamily,
-        key: &[u8],
+        key: impl AsRef<[u8]>,
         columns: &[(&[u8], &[u8])],
     ) -> Result<()> {
         self.batch.put_entity_cf(family, key, columns)
@@ -288,9 +300,10 @@ impl WriteBatchWithIndex {
     pub fn get_from_batch(
         &self,
         family: Option<&ColumnFamily>,
-        key: &[u8],
+        key: impl AsRef<[u8]>,
         operator: Option<&dyn MergeOperator>,
     ) -> Result<BatchValue> {
+        let key = key.as_ref();
         let view = match family {
             Some(family) => self.view(&family.0)?,
             None => {
@@ -351,10 +364,11 @@ impl WriteBatchWithIndex {
     pub fn get_from_batch_and_db(
         &self,
         db: &Db,
-        options: &ReadOptions,
         family: &ColumnFamily,
-        key: &[u8],
+        key: impl AsRef<[u8]>,
+        options: &ReadOptions,
     ) -> Result<Option<PinnedValue>> {
+        let key = key.as_ref();
         let inner = db.inner();
         inner.check_owns(&family.0)?;
         match self.view(&family.0)? {
@@ -369,10 +383,11 @@ impl WriteBatchWithIndex {
     pub fn get_entity_from_batch_and_db(
         &self,
         db: &Db,
-        options: &ReadOptions,
         family: &ColumnFamily,
-        key: &[u8],
+        key: impl AsRef<[u8]>,
+        options: &ReadOptions,
     ) -> Result<Option<Columns>> {
+        let key = key.as_ref();
         let inner = db.inner();
         inner.check_owns(&family.0)?;
         match self.view(&family.0)? {
@@ -381,7 +396,7 @@ impl WriteBatchWithIndex {
                 let columns = |found| family.0.values.columns_of(key, found, BlobRead::from(options));
                 found.map(columns).transpose()
             }
-            None => db.get_entity(options, family, key),
+            None => db.get_entity_cf_opt(family, key, options),
         }
     }
 
@@ -395,8 +410,8 @@ impl WriteBatchWithIndex {
     pub fn iter_with_base(
         &self,
         db: &Db,
-        options: &ReadOptions,
         family: &ColumnFamily,
+        options: &ReadOptions,
     ) -> Result<DbIterator> {
         if options.tailing {
             return Err(Error::invalid_argument(

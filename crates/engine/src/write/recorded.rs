@@ -35,10 +35,10 @@ impl Db {
     /// [`newest_sequence_number`](Db::newest_sequence_number) and [`write`](Db::write).
     pub fn write_if_unchanged(
         &self,
-        options: &WriteOptions,
         batch: &mut WriteBatch,
         keys: &[UnchangedKey<'_>],
         ranges: &[UnchangedRange<'_>],
+        options: &WriteOptions,
     ) -> Result<SeqNo> {
         match options.before_images && !batch.is_empty() {
             true => self.write_recorded(options, batch, keys, ranges),
@@ -128,7 +128,7 @@ impl Db {
                 Some(family) if kind != Kind::RangeDeletion => {
                     check_no_timestamps(&family)?;
                     let found =
-                        so_far.get_entity_from_batch_and_db(self, &read, &ColumnFamily(family), key)?;
+                        so_far.get_entity_from_batch_and_db(self, &ColumnFamily(family), key, &read)?;
                     add_image(&mut images, found.as_deref())?;
                     keys.push(UnchangedKey {
                         family: id,

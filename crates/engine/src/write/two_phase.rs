@@ -50,13 +50,13 @@ use crate::state::writer::Writer;
 /// let db = Db::open(&options, dir.path())?;
 /// let mut batch = WriteBatch::new();
 /// batch.put(b"a", b"1");
-/// db.prepare(&WriteOptions::default(), b"transfer", &batch)?;
+/// db.prepare(b"transfer", &batch, &WriteOptions::default())?;
 /// db.close()?;
 ///
 /// let db = Db::open(&options, dir.path())?;
 /// for transaction in db.recovered_transactions() {
 ///     let (name, rows) = (&transaction.name, &transaction.batch);
-///     db.commit_prepared(&WriteOptions::default(), name, &WriteBatch::new(), rows)?;
+///     db.commit_prepared(name, &WriteBatch::new(), rows, &WriteOptions::default())?;
 /// }
 /// assert!(db.get(b"a")?.is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -84,7 +84,7 @@ impl Db {
     /// # Errors
     /// `InvalidArgument` for the name of an outstanding section, and unless the database was opened with
     /// [`allow_2pc`](crate::Options::allow_2pc); the errors of [`write`](Self::write).
-    pub fn prepare(&self, options: &WriteOptions, name: &[u8], batch: &WriteBatch) -> Result<()> {
+    pub fn prepare(&self, name: &[u8], batch: &WriteBatch, options: &WriteOptions) -> Result<()> {
         let inner = self.inner();
         inner.check_two_phase()?;
         inner.check_section(options, batch)?;
@@ -104,10 +104,10 @@ impl Db {
     /// `InvalidArgument` if no section of that name is outstanding; the errors of [`write`](Self::write).
     pub fn commit_prepared(
         &self,
-        options: &WriteOptions,
         name: &[u8],
         commit_time: &WriteBatch,
         rows: &WriteBatch,
+        options: &WriteOptions,
     ) -> Result<SeqNo> {
         let inner = self.inner();
         inner.check_section(options, commit_time)?;
@@ -122,7 +122,7 @@ impl Db {
     ///
     /// # Errors
     /// The errors of [`commit_prepared`](Self::commit_prepared).
-    pub fn rollback_prepared(&self, options: &WriteOptions, name: &[u8]) -> Result<()> {
+    pub fn rollback_prepared(&self, name: &[u8], options: &WriteOptions) -> Result<()> {
         let record = encode_rollback(name);
         self.inner()
             .commit_marked(options, name, Mark::Rollback, record, WriteBatch::new())

@@ -50,7 +50,7 @@ use crate::write::unchanged_range::check_no_timestamps;
 /// let mut batch = WriteBatch::new();
 /// batch.put(b"a", b"2");
 /// let unchanged = [UnchangedKey { family: 0, key: b"a", since: read_at }];
-/// assert!(db.write_if_unchanged(&WriteOptions::default(), &mut batch, &unchanged, &[]).is_err());
+/// assert!(db.write_if_unchanged(&mut batch, &unchanged, &[], &WriteOptions::default()).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug)]

@@ -32,7 +32,7 @@ use crate::state::super_version::SuperVersion;
 /// batch.put(b"a", b"1");
 /// let unchanged =
 ///     [UnchangedRange { family: 0, begin: Some(b"a"), end: Bound::Excluded(b"b"), since: read_at }];
-/// db.write_if_unchanged(&WriteOptions::default(), &mut batch, &[], &unchanged)?;
+/// db.write_if_unchanged(&mut batch, &[], &unchanged, &WriteOptions::default())?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug)]

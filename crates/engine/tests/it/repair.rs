@@ -345,7 +345,7 @@ fn a_table_of_a_dropped_family_lies_in_lost_and_one_from_elsewhere_stays_in_its_
     source.close().unwrap();
 
     let db = Db::open(&options, &dir).unwrap();
-    db.create_column_family_with_import(&Default::default(), "imported", &Default::default(), &[&files])
+    db.create_column_family_with_import("imported", &Default::default(), &[&files], &Default::default())
         .unwrap();
     let gone = db.create_column_family("gone", &Default::default()).unwrap();
     db.put_cf(&gone, b"key", b"gone").unwrap();

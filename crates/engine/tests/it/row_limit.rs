@@ -153,7 +153,7 @@ fn every_write_of_a_row_beyond_the_limit_is_refused_before_the_wal() {
         assert!(!alone.is_empty(), "{what}");
         refused(what, db.write_opt(alone.clone(), write), part);
         let indexed = WriteBatchWithIndex::from(alone.clone());
-        let read = indexed.get_from_batch_and_db(&db, &ReadOptions::default(), family, b"k");
+        let read = indexed.get_from_batch_and_db(&db, family, b"k", &ReadOptions::default());
         refused(what, read.map(drop), part);
         refused(what, db.write_opt(indexed.into_write_batch(), write), part);
         alone.clear();

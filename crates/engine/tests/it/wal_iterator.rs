@@ -185,14 +185,14 @@ fn a_two_phase_transaction_comes_at_its_commit() {
     };
     db.put(b"a", b"").unwrap();
     let (kept, dropped) = (section("kept"), section("dropped"));
-    db.prepare(&writes, b"kept", &kept).unwrap();
-    db.prepare(&writes, b"dropped", &dropped).unwrap();
+    db.prepare(b"kept", &kept, &writes).unwrap();
+    db.prepare(b"dropped", &dropped, &writes).unwrap();
     db.put(b"b", b"").unwrap();
-    db.rollback_prepared(&writes, b"dropped").unwrap();
+    db.rollback_prepared(b"dropped", &writes).unwrap();
     db.flush().unwrap();
     let mut own = WriteBatch::new();
     own.put(b"own", b"");
-    db.commit_prepared(&writes, b"kept", &own, &kept).unwrap();
+    db.commit_prepared(b"kept", &own, &kept, &writes).unwrap();
     db.put(b"c", b"").unwrap();
     let all = [
         (1, vec!["a".to_owned()]),

@@ -295,7 +295,7 @@ fn what_was_reverted_hides_nothing() {
     let files = db.live_files();
     let numbers: Vec<u64> = files.iter().map(|file| file.number).collect();
     let family = db.default_column_family();
-    db.compact_files(&family, &Default::default(), &numbers, files[0].level)
+    db.compact_files(&family, &numbers, files[0].level, &Default::default())
         .unwrap();
     let reader = store.reader(at(11)).unwrap();
     assert_eq!(scan(&reader, at(11), false).len(), 2);

@@ -135,7 +135,7 @@ impl Running {
                 iter.status()?;
             }
             1 => {
-                let mut iter = self.transaction.scan(&options, family)?;
+                let mut iter = self.transaction.scan(family, &options)?;
                 iter.seek(&key(first));
                 while iter.valid() && iter.key() <= &key(last)[..] {
                     add(iter.key(), iter.value());
@@ -144,7 +144,7 @@ impl Running {
                 iter.status()?;
             }
             _ => {
-                let mut iter = self.transaction.scan(&options, family)?;
+                let mut iter = self.transaction.scan(family, &options)?;
                 iter.seek_for_prev(&key(last));
                 while iter.valid() && iter.key() >= &key(first)[..] {
                     add(iter.key(), iter.value());

@@ -102,13 +102,13 @@ fn an_iterator_reads_what_it_passes_and_the_gaps_between() {
             iterate_upper_bound: bounds.1.map(<[u8]>::to_vec),
             ..ReadOptions::default()
         };
-        transaction.scan(&options, family).unwrap()
+        transaction.scan(family, &options).unwrap()
     };
     let cases: [(&str, Passing, &str, &str); 9] = [
         (
             "up to a key",
             |own, family| {
-                let mut iter = own.scan(&ReadOptions::default(), family).unwrap();
+                let mut iter = own.scan(family, &ReadOptions::default()).unwrap();
                 iter.seek(b"c");
                 assert_eq!(iter.key(), b"d");
             },
@@ -118,7 +118,7 @@ fn an_iterator_reads_what_it_passes_and_the_gaps_between() {
         (
             "on",
             |own, family| {
-                let mut iter = own.scan(&ReadOptions::default(), family).unwrap();
+                let mut iter = own.scan(family, &ReadOptions::default()).unwrap();
                 iter.seek(b"d");
                 iter.next();
                 assert_eq!(iter.key(), b"f");
@@ -129,7 +129,7 @@ fn an_iterator_reads_what_it_passes_and_the_gaps_between() {
         (
             "up to the end",
             |own, family| {
-                let mut iter = own.scan(&ReadOptions::default(), family).unwrap();
+                let mut iter = own.scan(family, &ReadOptions::default()).unwrap();
                 iter.seek(b"g");
                 while iter.valid() {
                     iter.next();
@@ -141,7 +141,7 @@ fn an_iterator_reads_what_it_passes_and_the_gaps_between() {
         (
             "from the first key",
             |own, family| {
-                let mut iter = own.scan(&ReadOptions::default(), family).unwrap();
+                let mut iter = own.scan(family, &ReadOptions::default()).unwrap();
                 iter.seek_to_first();
             },
             "a b",
@@ -150,7 +150,7 @@ fn an_iterator_reads_what_it_passes_and_the_gaps_between() {
         (
             "down from the last",
             |own, family| {
-                let mut iter = own.scan(&ReadOptions::default(), family).unwrap();
+                let mut iter = own.scan(family, &ReadOptions::default()).unwrap();
                 iter.seek_to_last();
                 iter.prev();
                 iter.prev();
@@ -162,7 +162,7 @@ fn an_iterator_reads_what_it_passes_and_the_gaps_between() {
         (
             "down to a key",
             |own, family| {
-                let mut iter = own.scan(&ReadOptions::default(), family).unwrap();
+                let mut iter = own.scan(family, &ReadOptions::default()).unwrap();
                 iter.seek_for_prev(b"e");
                 assert_eq!(iter.key(), b"d");
             },
@@ -172,7 +172,7 @@ fn an_iterator_reads_what_it_passes_and_the_gaps_between() {
         (
             "down to the beginning, and up from there",
             |own, family| {
-                let mut iter = own.scan(&ReadOptions::default(), family).unwrap();
+                let mut iter = own.scan(family, &ReadOptions::default()).unwrap();
                 iter.seek_for_prev(b"d");
                 iter.prev();
                 iter.next();
@@ -186,7 +186,7 @@ fn an_iterator_reads_what_it_passes_and_the_gaps_between() {
         (
             "keys of its own",
             |own, family| {
-                let mut iter = own.scan(&ReadOptions::default(), family).unwrap();
+                let mut iter = own.scan(family, &ReadOptions::default()).unwrap();
                 iter.seek(b"m");
                 assert_eq!(iter.key(), b"mine");
             },
@@ -260,7 +260,7 @@ fn what_goes_by_range_or_with_tables_is_a_write_to_what_was_read() {
             let (mut key, mut range, mut beside) = (begin(), begin(), begin());
             see(&key, &family, b"c");
             let passes = |own: &Transaction, key: &[u8]| {
-                let mut iter = own.scan(&ReadOptions::default(), &family).unwrap();
+                let mut iter = own.scan(&family, &ReadOptions::default()).unwrap();
                 iter.seek_for_prev(key);
             };
             passes(&range, b"c");
@@ -284,7 +284,7 @@ fn what_was_read_stays_from_the_first_phase_on() {
     let mut first = begin_with_locks(&db);
     first.set_name(b"first").unwrap();
     assert_eq!(see(&first, &family, b"a"), "0");
-    first.scan(&ReadOptions::default(), &family).unwrap().seek(b"m");
+    first.scan(&family, &ReadOptions::default()).unwrap().seek(b"m");
     first.put_cf(&family, b"b", b"1").unwrap();
     let write = WriteOptions::default();
     assert_eq!(
@@ -295,7 +295,7 @@ fn what_was_read_stays_from_the_first_phase_on() {
     assert_eq!(text(first.prepare()), BUSY);
     first.rollback().unwrap();
     assert_eq!(see(&first, &family, b"a"), "0");
-    first.scan(&ReadOptions::default(), &family).unwrap().seek(b"m");
+    first.scan(&family, &ReadOptions::default()).unwrap().seek(b"m");
     first.put_cf(&family, b"b", b"1").unwrap();
     first.prepare().unwrap();
     assert_eq!(text(db.put_cf_opt(&family, b"a", b"1", &write)), TIMED_OUT);

@@ -140,26 +140,26 @@ fn the_database_below_says_what_cannot_be() {
     let fs = MemFs::new();
     let plain = Db::open(&options(&fs), DIR).unwrap();
     let write = WriteOptions::default();
-    let refused = plain.prepare(&write, b"x", &WriteBatch::new());
+    let refused = plain.prepare(b"x", &WriteBatch::new(), &write);
     assert!(text(refused).contains("allow_2pc"));
     assert!(TransactionDB::wrap(plain.clone(), &TransactionDBOptions::default()).is_err());
     plain.close().unwrap();
     let db = open(&fs);
     let low = db.db();
-    low.prepare(&write, b"x", &WriteBatch::new()).unwrap();
+    low.prepare(b"x", &WriteBatch::new(), &write).unwrap();
     assert_eq!(
-        text(low.prepare(&write, b"x", &WriteBatch::new())),
+        text(low.prepare(b"x", &WriteBatch::new(), &write)),
         "Invalid argument: Transaction name must be unique."
     );
-    let unknown = low.commit_prepared(&write, b"y", &WriteBatch::new(), &WriteBatch::new());
+    let unknown = low.commit_prepared(b"y", &WriteBatch::new(), &WriteBatch::new(), &write);
     assert!(
         unknown
             .unwrap_err()
             .to_string()
             .contains("no transaction is prepared")
     );
-    assert!(low.rollback_prepared(&write, b"y").is_err());
-    low.rollback_prepared(&write, b"x").unwrap();
+    assert!(low.rollback_prepared(b"y", &write).is_err());
+    low.rollback_prepared(b"x", &write).unwrap();
 }
 
 #[test]

@@ -68,5 +68,5 @@ pub fn restore(params: &Params<'_>, _: &mut Thread<'_>) -> Result<()> {
     options.restore_rate_limiter = limiter(params.flags.restore_rate_limit)?;
     let engine = BackupEngine::open_read_only(options)?;
     let dir = restore_dir(params);
-    engine.restore_db_from_latest_backup(&RestoreOptions::default(), &dir, &dir)
+    engine.restore_db_from_latest_backup(&dir, &dir, &RestoreOptions::default())
 }

@@ -83,7 +83,7 @@ fn try_compact_level(bench: &Bench, from: usize) -> Result<bool> {
         output_file_size_limit: Some(family.options().target_file_size_base),
         ..CompactFilesOptions::default()
     };
-    match handles.db.compact_files(family, &options, &numbers, next) {
+    match handles.db.compact_files(family, &numbers, next, &options) {
         Ok(_) => Ok(true),
         // The result is `Aborted` because a file is in another compaction, or one has deleted a file since.
         Err(error) if matches!(error.kind(), ErrorKind::Aborted | ErrorKind::InvalidArgument) => {

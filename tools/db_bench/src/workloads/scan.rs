@@ -241,7 +241,7 @@ pub fn multi_scan(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
                 max_prefetch_size: flags.multiscan_max_prefetch_size,
                 use_async_io: flags.multiscan_use_async_io,
             };
-            let mut scan = params.db.multi_scan(&options, family, args)?;
+            let mut scan = params.db.multi_scan(family, args, &options)?;
             while let Some(entries) = scan.next_range() {
                 walk(entries)?;
             }

@@ -52,7 +52,7 @@ pub fn restore(line: &Line, out: &mut Out) -> Outcome {
     let engine = BackupEngine::open_read_only(options(line)?)?;
     writeln!(out, "open restore engine OK")?;
     let dir = line.db();
-    engine.restore_db_from_latest_backup(&RestoreOptions::default(), &dir, &dir)?;
+    engine.restore_db_from_latest_backup(&dir, &dir, &RestoreOptions::default())?;
     writeln!(out, "restore from backup OK")?;
     Ok(String::new())
 }

@@ -22,7 +22,7 @@ pub fn get_entity(line: &Line, out: &mut Out) -> Outcome {
     let options = session
         .read_options(line)
         .map_err(|error| failed(error.message()))?;
-    let found = session.db.get_entity(&options, &session.family, &key);
+    let found = session.db.get_entity_cf_opt(&session.family, &key, &options);
     match found.map_err(|error| failed(error.to_string()))? {
         Some(found) => out.write_all(&text(&found, line)?)?,
         None => return Err(failed("NotFound: ".to_owned())),
@@ -42,7 +42,7 @@ pub fn multi_get_entity(line: &Line, out: &mut Out) -> Outcome {
         no_key: "At least one <key> must be specified for the multi_get_entity command",
     };
     let read = |session: &Session, options: &ReadOptions, keys: &[Vec<u8>]| {
-        session.db.multi_get_entity(options, &session.family, keys)
+        session.db.multi_get_entity(&session.family, keys, options)
     };
     command.run(line, out, read, |found| text(found, line))
 }

@@ -106,7 +106,8 @@ fn recorded_rows_show_what_they_replace() {
     };
     let family = db.default_column_family();
     db.put_cf_opt(&family, b"a", b"1", &recorded).unwrap();
-    db.put_entity(&recorded, &family, b"a", &[(b"x", b"2")]).unwrap();
+    db.put_entity_cf_opt(&family, b"a", &[(b"x", b"2")], &recorded)
+        .unwrap();
     db.delete_cf_opt(&family, b"a", &recorded).unwrap();
     let expected = [
         r#""operation":"put","key":"a","value":"1","before":null}"#,

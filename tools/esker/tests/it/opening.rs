@@ -319,11 +319,11 @@ fn prepared_transactions_are_looked_past() {
         batch
     };
     for key in [&b"committed"[..], b"prepared"] {
-        db.prepare(&write, key, &batch(key)).unwrap();
+        db.prepare(key, &batch(key), &write).unwrap();
     }
     db.put(b"flushed", b"1").unwrap();
     db.flush().unwrap();
-    db.commit_prepared(&write, b"committed", &WriteBatch::new(), &batch(b"committed"))
+    db.commit_prepared(b"committed", &WriteBatch::new(), &batch(b"committed"), &write)
         .unwrap();
     let expected = ["committed", "flushed"];
     let keys = |said: String| {

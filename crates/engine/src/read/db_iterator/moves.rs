@@ -82,7 +82,8 @@ impl DbIterator {
     }
 
     /// Moves to the first key at or after `key`, within the bounds.
-    pub fn seek(&mut self, key: &[u8]) {
+    pub fn seek(&mut self, key: impl AsRef<[u8]>) {
+        let key = key.as_ref();
         if self.family.query_trace.is_on() {
             self.trace_seek(false, key);
         }
@@ -90,7 +91,8 @@ impl DbIterator {
     }
 
     /// Moves to the last key at or before `key`, within the bounds.
-    pub fn seek_for_prev(&mut self, key: &[u8]) {
+    pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) {
+        let key = key.as_ref();
         if self.family.query_trace.is_on() {
             self.trace_seek(true, key);
         }
