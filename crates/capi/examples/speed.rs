@@ -44,7 +44,7 @@ impl Place {
     fn batch(&self) -> Result<u64> {
         let mut rows = WriteBatch::new();
         for i in 0..self.rows {
-            rows.put(&self.key(i), &[b'v'; VALUE]);
+            rows.put(self.key(i), [b'v'; VALUE]);
             if i % BATCH == BATCH - 1 {
                 self.db.write_in_place(&mut rows, &self.writes)?;
                 rows.clear();

@@ -38,10 +38,11 @@ setters! {
     /// Gives indexes and filters high priority in the block cache. Default: true.
     set_cache_index_and_filter_blocks_with_high_priority(bool) =>
         cache_index_and_filter_blocks_with_high_priority;
-    /// Keeps indexes and filters of L0 tables in the block cache as long as the tables are open. Default: false.
+    /// Keeps indexes and filters of L0 tables in the block cache as long as the tables are open. Default:
+    /// false.
     set_pin_l0_filter_and_index_blocks_in_cache(bool) => pin_l0_filter_and_index_blocks_in_cache;
-    /// Keeps the top level of partitioned indexes and filters in the block cache as long as the table is open.
-    /// Default: true.
+    /// Keeps the top level of partitioned indexes and filters in the block cache as long as the table is
+    /// open. Default: true.
     set_pin_top_level_index_and_filter(bool) => pin_top_level_index_and_filter;
     /// Sets the number of keys per bucket of a data block's hash index. Default: 0.75.
     set_data_block_hash_ratio(f64) => data_block_hash_table_util_ratio;
