@@ -14,6 +14,7 @@ mod panics;
 mod plant;
 mod planted;
 mod reads_and_files;
+mod remote;
 mod resume;
 mod rows;
 mod seen;
@@ -101,6 +102,7 @@ pub fn canaries() -> impl Iterator<Item = &'static Canary> {
         versions::CANARIES,
         disk::CANARIES,
         jobs::CANARIES,
+        remote::CANARIES,
         resume::CANARIES,
         rows::CANARIES,
         seen::CANARIES,

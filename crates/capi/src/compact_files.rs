@@ -11,6 +11,7 @@ use crate::db::rocksdb_t;
 use crate::ffi::*;
 use crate::generated::fields::CompactionOptionsFields;
 use crate::listener::rocksdb_compactionjobinfo_t;
+use crate::remote_compaction::flag_at;
 
 /// `rocksdb_compaction_options_t`.
 #[derive(Default)]
@@ -114,7 +115,7 @@ unsafe fn run(
     put_out(outputs.1, 0);
     fallible(errptr, || {
         let (db, options) = (&*db, &*options);
-        if options.canceled != 0 && *(options.canceled as *const u8) != 0 {
+        if flag_at(options.canceled).is_some_and(|flag| flag.load(Ordering::Acquire)) {
             return Err(Error::new(
                 esker::ErrorKind::Incomplete,
                 "Manual compaction paused",

@@ -1,7 +1,8 @@
-//! `rocksdb_compaction_service_options_override_t`: options of a process that compacts for another. They are
-//! stored and have no effect.
+//! `rocksdb_compaction_service_options_override_t`: options of a process that compacts for another.
 
 use std::ffi::c_char;
+
+use esker::{CompactionServiceOptionsOverride, Result};
 
 use crate::block_based::rocksdb_block_based_table_options_t;
 use crate::compaction_filter::{
@@ -12,7 +13,6 @@ use crate::comparator::rocksdb_comparator_t;
 use crate::env::{rocksdb_env_t, rocksdb_logger_t};
 use crate::ffi::*;
 use crate::generated::objects::rocksdb_cuckoo_table_options_t;
-use crate::kept_options::rocksdb_table_properties_collector_factory_t;
 use crate::listener::{rocksdb_eventlistener_t, rocksdb_options_add_eventlistener};
 use crate::merge_operator::rocksdb_mergeoperator_t;
 use crate::options::*;
@@ -23,6 +23,22 @@ use crate::slice_transform::{rocksdb_options_set_prefix_extractor, rocksdb_slice
 pub struct rocksdb_compaction_service_options_override_t {
     options: rocksdb_options_t,
     named: Vec<(String, String)>,
+}
+
+impl rocksdb_compaction_service_options_override_t {
+    /// Returns the engine's options of a worker.
+    pub fn engine(&self) -> Result<CompactionServiceOptionsOverride> {
+        let options = self.options.database()?;
+        let table = match self.options.table {
+            TableFactory::Default => None,
+            TableFactory::BlockBased(_) | TableFactory::Other => Some(options.column_family.table.clone()),
+        };
+        Ok(CompactionServiceOptionsOverride {
+            options,
+            table,
+            options_map: self.named.clone(),
+        })
+    }
 }
 
 type Override = *mut rocksdb_compaction_service_options_override_t;
@@ -109,11 +125,3 @@ setters! {
     fn rocksdb_compaction_service_options_override_set_sst_partitioner_factory(rocksdb_sst_partitioner_factory_t)
         => rocksdb_options_set_sst_partitioner_factory;
 }
-
-api!(
-    fn rocksdb_compaction_service_options_override_add_table_properties_collector_factory(
-        _options: *mut rocksdb_compaction_service_options_override_t,
-        _factory: *mut rocksdb_table_properties_collector_factory_t,
-    ) {
-    }
-);

@@ -167,15 +167,6 @@ pub fn absent<R: Zero>(name: &str) -> R {
     R::zero()
 }
 
-/// Reports a function that is not implemented through its `errptr`.
-///
-/// # Safety
-/// The caller keeps the rules of [`fallible`].
-#[cold]
-pub unsafe fn absent_error<R: Zero>(name: &str, errptr: *mut *mut c_char) -> R {
-    fallible(errptr, || Err(Error::not_supported(name)))
-}
-
 /// Returns the bytes of a buffer. Empty for NULL. A length that no buffer can have is refused: the exported
 /// function returns zero, and its error says so.
 ///

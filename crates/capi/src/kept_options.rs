@@ -310,24 +310,6 @@ api!(
     }
 );
 
-/// `rocksdb_table_properties_collector_factory_t`. No function creates one: RocksDB's are made in C++.
-pub struct rocksdb_table_properties_collector_factory_t(());
-
-api!(
-    fn rocksdb_table_properties_collector_factory_destroy(
-        _factory: *mut rocksdb_table_properties_collector_factory_t,
-    ) {
-    }
-);
-
-api!(
-    fn rocksdb_options_add_table_properties_collector_factory(
-        _options: *mut rocksdb_options_t,
-        _factory: *mut rocksdb_table_properties_collector_factory_t,
-    ) {
-    }
-);
-
 /// `rocksdb_optimistictransactiondb_lock_buckets_t`. Commits are validated without lock buckets, so the
 /// object has no contents.
 pub struct rocksdb_optimistictransactiondb_lock_buckets_t {

@@ -1,11 +1,12 @@
-//! Remote compaction: the service that runs compactions elsewhere, and its objects.
+//! Remote compaction: the service that sends compactions elsewhere, its objects, and the options of workers.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use esker::{
     CompactionService, CompactionServiceJobInfo, CompactionServiceJobStatus,
-    CompactionServiceScheduleResponse, Error,
+    CompactionServiceScheduleResponse, Error, OpenAndCompactOptions,
 };
 
 use crate::ffi::*;
@@ -77,9 +78,19 @@ api!(
     }
 );
 
-/// Creates a flag that any thread may set.
+/// The object behind an `unsigned char*` that any thread may set by a function.
+#[repr(C)]
+#[derive(Default)]
+struct Flag {
+    /// The value that the caller sees at the pointer.
+    value: AtomicBool,
+    /// The value that compactions see, as long as they need it.
+    shared: Arc<AtomicBool>,
+}
+
+/// Creates a flag.
 fn flag() -> *mut u8 {
-    boxed(0)
+    boxed(Flag::default()).cast()
 }
 
 /// Sets the flag.
@@ -87,7 +98,19 @@ fn flag() -> *mut u8 {
 /// # Safety
 /// The flag was not destroyed.
 unsafe fn set(flag: *mut u8, value: u8) {
-    std::sync::atomic::AtomicU8::from_ptr(flag).store(value, std::sync::atomic::Ordering::Release);
+    if let Some(flag) = flag.cast::<Flag>().as_ref() {
+        flag.value.store(value != 0, Ordering::Release);
+        flag.shared.store(value != 0, Ordering::Release);
+    }
+}
+
+/// Returns the flag whose address is kept in options; `None` for NULL.
+///
+/// # Safety
+/// The flag was not destroyed.
+pub unsafe fn flag_at(address: usize) -> Option<Arc<AtomicBool>> {
+    let flag = (address as *const Flag).as_ref()?;
+    Some(flag.shared.clone())
 }
 
 api!(
@@ -104,7 +127,7 @@ api!(
 
 api!(
     fn rocksdb_open_and_compact_canceled_destroy(canceled: *mut u8) {
-        free_box(canceled)
+        free_box(canceled.cast::<Flag>())
     }
 );
 
@@ -113,6 +136,19 @@ api!(
 pub struct rocksdb_open_and_compact_options_t {
     pub fields: crate::generated::fields::OpenAndCompactOptionsFields,
     canceled: usize,
+}
+
+impl rocksdb_open_and_compact_options_t {
+    /// Returns the engine's options.
+    ///
+    /// # Safety
+    /// The flag in the options was not destroyed.
+    pub unsafe fn engine(&self) -> OpenAndCompactOptions {
+        OpenAndCompactOptions {
+            canceled: flag_at(self.canceled),
+            allow_resumption: self.fields.allow_resumption != 0,
+        }
+    }
 }
 
 api!(
@@ -144,7 +180,7 @@ api!(
 
 api!(
     fn rocksdb_compaction_options_canceled_destroy(canceled: *mut u8) {
-        free_box(canceled)
+        free_box(canceled.cast::<Flag>())
     }
 );
 

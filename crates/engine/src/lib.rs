@@ -161,6 +161,7 @@ pub use options::compaction_service::{
 pub use options::file::{OptionsFile, ROCKSDB_VERSION};
 pub use options::logger::{InfoLogLevel, Logger, NullLogger};
 pub use options::names::DEFAULT_COLUMN_FAMILY;
+pub use options::open_and_compact::{CompactionServiceOptionsOverride, OpenAndCompactOptions};
 pub use options::sst_file_manager::{SstFileManager, SstFileManagerOptions};
 pub use options::thread_pool::{ThreadPool, ThreadPriority};
 pub use options::wal_filter::{WalFilter, WalProcessingOption};

@@ -48,13 +48,6 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal_filter::"]),
     },
     Canary {
-        name: "a compaction that its service has failed is done all the same",
-        file: "crates/engine/src/jobs/compaction.rs",
-        right: "            self.offer_to_service(family, plan, job.job)?;\n",
-        wrong: "            let _ = self.offer_to_service(family, plan, job.job);\n",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "compaction_service::"]),
-    },
-    Canary {
         name: "db_bench takes the options of a file and leaves out its merge operator",
         file: "crates/engine/src/options/file.rs",
         right: "                        Merger::Operator(operator) => Some(operator),\n",

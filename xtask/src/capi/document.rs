@@ -14,16 +14,20 @@ static library. This page is written by `cargo xtask gen` from the tables of tha
 * **kept**: a field that is stored and can be read back, and has no effect in the engine. `rocksdb_set_options` takes the names of those
   that RocksDB changes in an open database, and checks their values. A transaction keeps its timestamps: it refuses families with timestamps, and no
   others use them.
-* **not implemented**: returns `Not implemented: NAME` through `errptr`; without an `errptr` it writes a line to standard error and
-  returns zero.
+
+Every function of `rocksdb/c.h` is one of these two. A call that asks for something the engine does not have fails with `Not implemented: NAME`
+through its `errptr`; a legacy function without an `errptr` writes that line to standard error, and returns zero.
 
 `cargo xtask judge c_test` compiles RocksDB's own test of the interface against the library, runs it and counts the phases passed:
 [judges.md](judges.md) has its count and those of other programs.
 
 With `ESKER_CHECKED_HANDLES=1` in its environment the library reports on standard error each object that the program releases twice, or that
 the library did not create, and leaves it alone. Objects that `rocksdb_free` releases are not checked: a transaction's snapshot, the batch of a
-transaction, arrays. A compaction service is called, and if it ends a job with success the compaction runs here all the same: outputs of other
-processes are not installed.
+transaction, arrays.
+
+A compaction service and `rocksdb_open_and_compact` are the two ends of remote compaction, in RocksDB's serialized form: either end may be RocksDB.
+The database runs a compaction itself if a result cannot be used, and those of families with blob files. With `allow_resumption` a worker
+deletes what an earlier attempt left in the output directory, and begins anew.
 
 [lab/c_interface.md](lab/c_interface.md) has the cost of single calls, beside those of the Rust interface and of RocksDB's library.
 
@@ -57,14 +61,10 @@ compression is Snappy up to 10.9 and LZ4 in 11.8. These functions exist only in 
 /// Returns the whole page.
 pub fn text(tables: &Tables) -> String {
     let origins = tables.origins();
-    let mut families: BTreeMap<String, [Vec<&str>; 3]> = BTreeMap::new();
-    let mut counts = [0usize; 3];
+    let mut families: BTreeMap<String, [Vec<&str>; 2]> = BTreeMap::new();
+    let mut counts = [0usize; 2];
     for function in &tables.functions {
-        let which = match origins.get(function.name.as_str()) {
-            Some(Origin::Kept) => 1,
-            Some(Origin::Stub) | None => 2,
-            Some(_) => 0,
-        };
+        let which = usize::from(origins.get(function.name.as_str()) == Some(&Origin::Kept));
         counts[which] += 1;
         let family = function
             .parameters
@@ -76,7 +76,7 @@ pub fn text(tables: &Tables) -> String {
     }
     let mut out = HEAD.to_owned();
     out.push_str("| | functions |\n|---|---|\n");
-    for (what, count) in ["works", "kept", "not implemented"].iter().zip(counts) {
+    for (what, count) in ["works", "kept"].iter().zip(counts) {
         out.push_str(&format!("| {what} | {count} |\n"));
     }
     out.push_str(GENERATIONS);
@@ -85,7 +85,7 @@ pub fn text(tables: &Tables) -> String {
     }
     for (family, lists) in families {
         out.push_str(&format!("\n## {family}\n\n"));
-        for (what, names) in ["works", "kept", "not implemented"].iter().zip(lists) {
+        for (what, names) in ["works", "kept"].iter().zip(lists) {
             if !names.is_empty() {
                 let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
                 out.push_str(&format!("* **{what}**: {}\n", names.join(", ")));

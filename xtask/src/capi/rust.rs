@@ -1,6 +1,6 @@
 //! The Rust code that is generated from the tables.
 
-use super::tables::{Field, Function, Origin, Parameter, Tables, object};
+use super::tables::{Field, Origin, Tables};
 
 const NOTE: &str = "// Written by `cargo xtask gen` from crates/capi/fields.tsv and crates/capi/functions.tsv; do not edit.\n";
 
@@ -237,75 +237,4 @@ pub fn objects(tables: &Tables) -> String {
     imports.sort();
     let uses = format!("use crate::objects::{{{}}};\n", imports.join(", "));
     out.replace("#[allow_types]\n", &uses)
-}
-
-/// Returns the functions that are not implemented.
-pub fn stubs(tables: &Tables) -> String {
-    let origins = tables.origins();
-    let is_stub = |function: &&Function| origins.get(function.name.as_str()) == Some(&Origin::Stub);
-    let stubs: String = tables.functions.iter().filter(is_stub).map(stub).collect();
-    let mut types = ["c_char", "c_int", "c_void"].to_vec();
-    types.retain(|name| stubs.contains(name));
-    let imports = types.join(", ");
-    format!(
-        "//! Functions that are not implemented: each reports that.\n\n{NOTE}\nuse std::ffi::{{{imports}}};\n\n\
-         use crate::ffi::*;\n{stubs}"
-    )
-}
-
-fn stub(function: &Function) -> String {
-    let name = &function.name;
-    let parameters: Vec<String> = function
-        .parameters
-        .iter()
-        .enumerate()
-        .map(|(at, parameter)| match parameter.name.as_str() {
-            "errptr" => "errptr: *mut *mut c_char".to_owned(),
-            _ => format!("_{at}: {}", stub_type(parameter)),
-        })
-        .collect();
-    let has_error = function
-        .parameters
-        .iter()
-        .any(|parameter| parameter.name == "errptr");
-    let returns = match function.returns.as_str() {
-        "void" => String::new(),
-        kind => format!(" -> {}", c_type(kind)),
-    };
-    let body = if has_error {
-        format!("absent_error({name:?}, errptr)")
-    } else {
-        format!("absent({name:?})")
-    };
-    format!(
-        "\napi!(fn {name}({}){returns} {{ {body} }});\n",
-        parameters.join(", ")
-    )
-}
-
-fn stub_type(parameter: &Parameter) -> &'static str {
-    if parameter.kind.contains('(') || parameter.kind.ends_with("_cb") {
-        return "*mut c_void";
-    }
-    c_type(&parameter.kind)
-}
-
-/// Returns the kind of a C type as an argument: all pointers are equal.
-fn c_type(kind: &str) -> &'static str {
-    if kind.ends_with('*') || object(kind).is_some() {
-        return "*mut c_void";
-    }
-    match kind.strip_prefix("const ").unwrap_or(kind) {
-        "unsigned char" | "uint8_t" => "u8",
-        "bool" => "bool",
-        "char" => "c_char",
-        "int" => "c_int",
-        "unsigned int" | "uint32_t" => "u32",
-        "int32_t" => "i32",
-        "uint64_t" => "u64",
-        "int64_t" => "i64",
-        "size_t" => "usize",
-        "double" => "f64",
-        _ => "*mut c_void",
-    }
 }

@@ -19,8 +19,6 @@ pub struct Parameter {
     pub text: String,
     /// The type without a name; for a function pointer the whole declaration.
     pub kind: String,
-    /// The name of the parameter; empty if it has none.
-    pub name: String,
 }
 
 /// A field of an object.
@@ -76,16 +74,10 @@ pub enum Origin {
     Kept,
     /// The function creates or frees an object of fields.
     Object,
-    /// The function is not implemented.
-    Stub,
 }
 
 /// The modules whose functions only store their arguments and read them back.
-const KEEPING: &[&str] = &[
-    "compaction_service_options.rs",
-    "kept_options.rs",
-    "transaction_timestamps.rs",
-];
+const KEEPING: &[&str] = &["kept_options.rs", "transaction_timestamps.rs"];
 
 impl Tables {
     pub fn read(root: &Path) -> Result<Tables, String> {
@@ -151,7 +143,7 @@ impl Tables {
             && self.fields.iter().any(|field| field.object == object)
     }
 
-    /// Returns each function's origin.
+    /// Returns each function's origin. A function that has none is in no list.
     pub fn origins(&self) -> BTreeMap<&str, Origin> {
         let mut by_field = BTreeMap::new();
         for field in &self.fields {
@@ -170,7 +162,7 @@ impl Tables {
         }
         self.functions
             .iter()
-            .map(|function| {
+            .filter_map(|function| {
                 let name = function.name.as_str();
                 let origin = if self.kept.contains(name) {
                     Origin::Kept
@@ -181,11 +173,22 @@ impl Tables {
                 } else if self.object_made(function).is_some() || self.object_freed(function).is_some() {
                     Origin::Object
                 } else {
-                    Origin::Stub
+                    return None;
                 };
-                (name, origin)
+                Some((name, origin))
             })
             .collect()
+    }
+
+    /// An error that names the functions of the header that the crate does not have.
+    pub fn check_complete(&self) -> Result<(), String> {
+        let origins = self.origins();
+        let names = self.functions.iter().map(|function| function.name.as_str());
+        let absent: Vec<&str> = names.filter(|name| !origins.contains_key(name)).collect();
+        match absent.is_empty() {
+            true => Ok(()),
+            false => Err(format!("crates/capi has no {}", absent.join(", "))),
+        }
     }
 
     /// Returns the object that a constructor without parameters creates.
@@ -288,14 +291,12 @@ fn parameters_of(text: &str) -> Vec<Parameter> {
 }
 
 fn parameter(text: &str) -> Parameter {
-    let whole = |kind: &str, name: &str| Parameter {
+    let whole = |kind: &str| Parameter {
         text: text.to_owned(),
         kind: kind.to_owned(),
-        name: name.to_owned(),
     };
     if text.contains('(') {
-        let name = text.split_once("(*").map_or("", |(_, rest)| rest);
-        return whole(text, &name[..name.find(')').unwrap_or(0)]);
+        return whole(text);
     }
     let (base, is_array) = match text.strip_suffix("[]") {
         Some(base) => (base, true),
@@ -306,16 +307,12 @@ fn parameter(text: &str) -> Parameter {
         .map_or(0, |at| at + 1);
     let (kind, name) = base.split_at(at);
     let is_type = name.ends_with("_t") || ["char", "int", "double", "void", "bool"].contains(&name);
-    let (kind, name) = if is_type || kind.is_empty() {
-        (base, "")
-    } else {
-        (kind, name)
-    };
+    let kind = if is_type || kind.is_empty() { base } else { kind };
     let mut kind = kind.trim().replace(" *", "*");
     if is_array {
         kind.push('*');
     }
-    whole(&kind, name)
+    whole(&kind)
 }
 
 pub fn read(path: &Path) -> Result<String, String> {
@@ -330,21 +327,16 @@ mod tests {
     fn parameters_are_taken_apart() {
         let list =
             "rocksdb_t* db, const char* const* keys, void (*put)(void*, int), unsigned char, size_t sizes[]";
-        let found: Vec<(String, String)> = parameters_of(list)
-            .into_iter()
-            .map(|parameter| (parameter.kind, parameter.name))
-            .collect();
+        let parameters = parameters_of(list);
+        let found: Vec<&str> = parameters.iter().map(|parameter| &*parameter.kind).collect();
         let expected = [
-            ("rocksdb_t*", "db"),
-            ("const char* const*", "keys"),
-            ("void (*put)(void*, int)", "put"),
-            ("unsigned char", ""),
-            ("size_t*", "sizes"),
+            "rocksdb_t*",
+            "const char* const*",
+            "void (*put)(void*, int)",
+            "unsigned char",
+            "size_t*",
         ];
-        assert_eq!(
-            found,
-            expected.map(|(kind, name)| (kind.to_owned(), name.to_owned()))
-        );
+        assert_eq!(found, expected);
         assert_eq!(object("const rocksdb_options_t*"), Some("options"));
     }
 }

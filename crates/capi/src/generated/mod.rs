@@ -2,7 +2,6 @@
 
 pub mod fields;
 pub mod objects;
-pub mod stubs;
 
 use esker::option_table::{OptionNumber, OptionTable};
 use esker::Result;

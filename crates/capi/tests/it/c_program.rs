@@ -163,6 +163,11 @@ fn filters_of_wals_and_compaction_services() {
 }
 
 #[test]
+fn both_ends_of_remote_compaction() {
+    run("remote.c");
+}
+
+#[test]
 fn files_that_a_caller_lists() {
     run("files.c");
 }
@@ -217,6 +222,7 @@ fn no_memory_is_freed_twice_or_left_behind() {
         "options.c",
         "transactions.c",
         "services.c",
+        "remote.c",
         "transaction_timestamps.c",
     ] {
         let watched = [("ASAN_OPTIONS", "detect_leaks=1")];

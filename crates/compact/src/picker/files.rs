@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::{Error, ErrorKind, Result};
-use manifest::FileMetadata;
+use manifest::{FileMetadata, Version};
 
 use super::context::PickContext;
 use super::inputs::{Files, any_being_compacted, conflicts, grandparents, is_trivial_move};
@@ -50,27 +50,7 @@ pub fn pick_files(
     options: &CompactFilesOptions,
 ) -> Result<Plan> {
     let version = context.version;
-    if output_level >= version.num_levels() {
-        return Err(Error::invalid_argument(format!(
-            "Output level for column family must between [0, {}].",
-            version.num_levels().saturating_sub(1)
-        )));
-    }
-    if numbers.is_empty() {
-        return Err(Error::invalid_argument("no files to compact are named"));
-    }
-    let mut named: Vec<Vec<u64>> = vec![Vec::new(); output_level + 1];
-    for &number in numbers {
-        let level = version.level_of(number).ok_or_else(|| {
-            Error::invalid_argument(format!("Specified compaction input file {number} does not exist"))
-        })?;
-        let Some(of_level) = named.get_mut(level) else {
-            return Err(Error::invalid_argument(format!(
-                "Cannot compact file to up level, input file: {number} level {level} > output level {output_level}"
-            )));
-        };
-        of_level.push(number);
-    }
+    let named = by_level(version, numbers, output_level)?;
     let inputs = with_company(context, &named);
     let busy = inputs.iter().any(|input| any_being_compacted(&input.files));
     if context.running.is_exclusive()
@@ -98,6 +78,65 @@ pub fn pick_files(
         reason: CompactionReason::ManualCompaction,
         score: 0.0,
     }))
+}
+
+/// The compaction of the files `numbers`, and of no others, to `output_level`. The process that has the
+/// database open for writing has picked them, and they are in no other compaction.
+///
+/// # Errors
+/// `InvalidArgument` if a file or level does not exist, or the output level is above one of the files.
+pub fn plan_of_given_files(context: &PickContext<'_>, numbers: &[u64], output_level: usize) -> Result<Plan> {
+    let version = context.version;
+    let named = by_level(version, numbers, output_level)?;
+    let inputs = (0..).zip(&named).map(|(level, numbers)| LevelFiles {
+        level,
+        files: {
+            let files = version.files(level).iter();
+            files
+                .filter(|file| numbers.contains(&file.number))
+                .cloned()
+                .collect()
+        },
+    });
+    let inputs: Vec<LevelFiles> = inputs.filter(|input| !input.files.is_empty()).collect();
+    let base_level = LevelTargets::new(version, context.options).base_level;
+    Ok(Plan::new(Parts {
+        version,
+        grandparents: grandparents(version, &inputs, output_level),
+        inputs,
+        output_level,
+        trivial_move: false,
+        target_file_size: context.options.target_file_size(output_level, base_level),
+        max_compaction_bytes: context.options.max_compaction_bytes(),
+        reason: CompactionReason::ManualCompaction,
+        score: 0.0,
+    }))
+}
+
+/// The files `numbers` by their level, down to `output_level`.
+fn by_level(version: &Version, numbers: &[u64], output_level: usize) -> Result<Vec<Vec<u64>>> {
+    if output_level >= version.num_levels() {
+        return Err(Error::invalid_argument(format!(
+            "Output level for column family must between [0, {}].",
+            version.num_levels().saturating_sub(1)
+        )));
+    }
+    if numbers.is_empty() {
+        return Err(Error::invalid_argument("no files to compact are named"));
+    }
+    let mut named: Vec<Vec<u64>> = vec![Vec::new(); output_level + 1];
+    for &number in numbers {
+        let level = version.level_of(number).ok_or_else(|| {
+            Error::invalid_argument(format!("Specified compaction input file {number} does not exist"))
+        })?;
+        let Some(of_level) = named.get_mut(level) else {
+            return Err(Error::invalid_argument(format!(
+                "Cannot compact file to up level, input file: {number} level {level} > output level {output_level}"
+            )));
+        };
+        of_level.push(number);
+    }
+    Ok(named)
 }
 
 /// The files `named`, by level, and the files of each level down to the last that overlap data from above:

@@ -96,7 +96,7 @@ fn what_a_service_does_not_do_is_done_here() {
     let (error, files, heard) = compact(Status::Success, Status::UseLocal);
     assert_eq!((error, files), (None, 1));
     assert_eq!(heard, [offered, "waited", "cancelled"]);
-    // Outputs of another process are not installed, and the service is notified.
+    // A result that cannot be read is not installed, and the service is notified.
     let (error, files, heard) = compact(Status::Success, Status::Success);
     assert_eq!((error, files), (None, 1));
     assert_eq!(heard, [offered, "waited", "UseLocal", "cancelled"]);

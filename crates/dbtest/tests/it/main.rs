@@ -77,6 +77,7 @@ mod read_filters;
 mod read_flips;
 mod read_limits;
 mod recycled_wals;
+mod remote_compaction;
 mod resume;
 mod rocksdb_tools;
 mod rocksdb_traces;

@@ -537,7 +537,9 @@ impl DbInner {
         let borders = own.stream_borders.clone();
         let written = MutexGuard::unlocked(state, || {
             self.tell_compaction_begun(family, job.job, plan);
-            self.offer_to_service(family, plan, job.job)?;
+            if let Some(written) = self.offer_to_service(family, &version, plan, job.job)? {
+                return Ok(written);
+            }
             let threads = self.subcompactions_allowed(family, plan, job.max_subcompactions);
             let rewrite = Rewrite::new(self, family, &version, plan, job.job, full_history_ts_low)?;
             let rewrite = rewrite.ending_at(borders);

@@ -1,30 +1,96 @@
-//! Compactions by another process: RocksDB's `CompactionService`, with the job in RocksDB's serialized form.
+//! Compactions by another process: RocksDB's `CompactionService`. The job is offered in RocksDB's serialized
+//! form, and the tables of its result are moved into the database.
 
-use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 use base::filename::{self, FileKind};
-use base::user_code::call;
-use base::{Error, ErrorKind, Result};
+use base::user_code::{call, catch_or_fail};
+use base::{Error, ErrorKind, Result, internal_key};
 use compact::{CompactionReason, Plan};
+use manifest::{FileMetadata, Version};
+use sst::{BlockReadOptions, Table};
 
+use crate::jobs::rewrite::{Written, compression_of};
+use crate::jobs::service_input::CompactionServiceInput;
+use crate::jobs::service_result::{CompactionServiceResult, OutputTable};
+use crate::log::log_line;
 use crate::options::compaction_service::CompactionServiceJobInfo;
 use crate::options::compaction_service::CompactionServiceJobStatus;
 use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
 
-/// RocksDB's version number of the text form, which precedes the text.
-const OPTIONS_STRING: u32 = 1;
-
 impl DbInner {
-    /// Offers `plan` to the service, if there is one. Returns once the database must run it itself.
+    /// Offers `plan`, over `version`, to the service, if there is one. Returns the outputs, which are in the
+    /// directory of the tables. `None`: the database must run the compaction itself.
     ///
     /// # Errors
     /// The errors with which the service has ended the compaction.
-    pub(crate) fn offer_to_service(&self, family: &Family, plan: &Plan, job: u64) -> Result<()> {
+    pub(crate) fn offer_to_service(
+        &self,
+        family: &Arc<Family>,
+        version: &Version,
+        plan: &Plan,
+        job: u64,
+    ) -> Result<Option<Written>> {
         let Some(service) = &self.options.compaction_service else {
-            return Ok(());
+            return Ok(None);
         };
-        let info = CompactionServiceJobInfo {
+        if !can_be_offered(family, version, plan) {
+            return Ok(None);
+        }
+        let info = self.job_info(family, plan, job);
+        let input = self.service_input(family, plan)?;
+        let name = || service.name();
+        let response = call("compaction service", name, || service.schedule(&info, &input));
+        match response.status {
+            CompactionServiceJobStatus::UseLocal => return Ok(None),
+            CompactionServiceJobStatus::Success => {}
+            CompactionServiceJobStatus::Aborted => {
+                return Err(aborted("Scheduling a remote compaction job was aborted"));
+            }
+            CompactionServiceJobStatus::Failure => {
+                return Err(incomplete(
+                    "CompactionService failed to schedule a remote compaction job.",
+                ));
+            }
+        }
+        let id = &response.scheduled_job_id[..];
+        let (status, bytes) = call("compaction service", name, || service.wait(id));
+        let result = match status {
+            CompactionServiceJobStatus::UseLocal => return Ok(None),
+            CompactionServiceJobStatus::Aborted => {
+                return Err(aborted("Waiting a remote compaction job was aborted"));
+            }
+            CompactionServiceJobStatus::Failure => return Err(failure(&bytes)),
+            CompactionServiceJobStatus::Success => CompactionServiceResult::decode(&bytes),
+        };
+        let installed = |status| call("compaction service", name, || service.on_installation(id, status));
+        match result.and_then(|result| self.take_result(family, version, plan, result)) {
+            Ok(Ok(written)) => {
+                installed(CompactionServiceJobStatus::Success);
+                Ok(Some(written))
+            }
+            Ok(Err(of_worker)) => {
+                installed(CompactionServiceJobStatus::Failure);
+                Err(of_worker)
+            }
+            Err(unusable) => {
+                let (family, name) = (&family.name, service.name());
+                log_line!(
+                    self.log,
+                    Warn,
+                    "[{family}] [JOB {job}] The result of compaction service {name} is unusable, so the compaction runs here: {unusable}"
+                );
+                installed(CompactionServiceJobStatus::UseLocal);
+                Ok(None)
+            }
+        }
+    }
+
+    fn job_info(&self, family: &Family, plan: &Plan, job: u64) -> CompactionServiceJobInfo {
+        CompactionServiceJobInfo {
             db_name: self.dir.display().to_string(),
             db_id: self.identity.db_id.clone(),
             db_session_id: self.identity.session_id.clone(),
@@ -37,41 +103,10 @@ impl DbInner {
             bottommost_level: plan.bottommost,
             base_input_level: plan.start_level(),
             output_level: plan.output_level,
-        };
-        let input = self.service_input(family, plan)?;
-        let name = || service.name();
-        let response = call("compaction service", name, || service.schedule(&info, &input));
-        match response.status {
-            CompactionServiceJobStatus::UseLocal => return Ok(()),
-            CompactionServiceJobStatus::Success => {}
-            CompactionServiceJobStatus::Aborted => {
-                return Err(aborted("Scheduling a remote compaction job was aborted"));
-            }
-            CompactionServiceJobStatus::Failure => {
-                return Err(incomplete(
-                    "CompactionService failed to schedule a remote compaction job.",
-                ));
-            }
-        }
-        let id = &response.scheduled_job_id[..];
-        let (status, _) = call("compaction service", name, || service.wait(id));
-        match status {
-            CompactionServiceJobStatus::UseLocal => Ok(()),
-            CompactionServiceJobStatus::Success => {
-                let local = CompactionServiceJobStatus::UseLocal;
-                call("compaction service", name, || service.on_installation(id, local));
-                Ok(())
-            }
-            CompactionServiceJobStatus::Aborted => {
-                Err(aborted("Waiting a remote compaction job was aborted"))
-            }
-            CompactionServiceJobStatus::Failure => Err(incomplete(
-                "CompactionService failed to run the compaction job (and no valid result is returned).",
-            )),
         }
     }
 
-    /// The job as RocksDB's `CompactionServiceInput`.
+    /// The job as RocksDB's `CompactionServiceInput`. The compaction is one job for its whole key range.
     fn service_input(&self, family: &Family, plan: &Plan) -> Result<Vec<u8>> {
         let names = self.options.fs.list(&self.dir)?;
         let options_file = names.iter().filter_map(|name| match filename::parse(name) {
@@ -79,15 +114,207 @@ impl DbInner {
             _ => None,
         });
         let files = plan.files().map(|(_, file)| format!("{:06}.sst", file.number));
-        let input = Input {
-            cf_name: &family.name,
-            snapshots: &self.snapshots.seqnos(),
-            input_files: &files.collect::<Vec<_>>(),
+        let input = CompactionServiceInput {
+            cf_name: family.name.clone(),
+            snapshots: self.snapshots.seqnos(),
+            input_files: files.collect(),
             output_level: plan.output_level,
-            db_id: &self.identity.db_id,
+            db_id: self.identity.db_id.clone(),
+            begin: None,
+            end: None,
             options_file_number: options_file.max().unwrap_or(0),
         };
         Ok(input.encode())
+    }
+
+    /// Moves the tables of `result` into the database. The inner error is the one with which the worker has
+    /// ended the compaction.
+    ///
+    /// # Errors
+    /// The reason for which the result cannot be used; no table of it is then in the database.
+    fn take_result(
+        &self,
+        family: &Arc<Family>,
+        version: &Version,
+        plan: &Plan,
+        result: CompactionServiceResult,
+    ) -> Result<Result<Written>> {
+        if let Err(error) = result.status {
+            return Ok(Err(error));
+        }
+        check_result(family, plan, &result)?;
+        let mut taken = Vec::new();
+        let files = catch_or_fail(|| {
+            let from = Path::new(&result.output_path);
+            let outputs = result.output_files.iter();
+            let files: Vec<Arc<FileMetadata>> = outputs
+                .map(|output| self.take_table(family, plan, from, output, &mut taken))
+                .collect::<Result<_>>()?;
+            if !files.is_empty() {
+                self.options.fs.sync_dir(family.paths.dir(family.path_of(plan)))?;
+            }
+            Ok(files)
+        });
+        let files = files.inspect_err(|_| taken.into_iter().for_each(|path| self.obsolete.add(path)))?;
+        for file in &files {
+            self.on_add_file(|| family.paths.table(file), file.size);
+        }
+        Ok(Ok(Written {
+            files,
+            blob_garbage: Vec::new(),
+            blob_files: Vec::new(),
+            blob_bytes_read: 0,
+            subcompactions: 1,
+            cpu: Duration::from_micros(result.stats.cpu_micros),
+            compression: compression_of(family, version, plan),
+        }))
+    }
+
+    /// Moves a table into the database under a new number, and opens it. The path is added to `taken` before
+    /// the table may exist there.
+    fn take_table(
+        &self,
+        family: &Arc<Family>,
+        plan: &Plan,
+        from: &Path,
+        output: &OutputTable,
+        taken: &mut Vec<PathBuf>,
+    ) -> Result<Arc<FileMetadata>> {
+        let fs = &self.options.fs;
+        let mut file = FileMetadata {
+            number: self.versions.new_file_number(),
+            path_id: family.path_of(plan),
+            smallest: output.smallest[..].into(),
+            largest: output.largest[..].into(),
+            smallest_seqno: output.smallest_seqno,
+            largest_seqno: output.largest_seqno,
+            marked_for_compaction: output.marked_for_compaction,
+            oldest_ancestor_time: output.oldest_ancestor_time,
+            file_creation_time: output.file_creation_time,
+            temperature: output.temperature,
+            file_checksum: output.file_checksum.clone(),
+            // The order of epochs among the outputs and the remaining L0 files must stay that of the inputs.
+            epoch_number: plan.files().map(|(_, file)| file.epoch_number).min().flatten(),
+            ..FileMetadata::default()
+        };
+        let path = family.paths.table(&file);
+        taken.push(path.clone());
+        fs.rename(&from.join(&output.file_name), &path)?;
+        file.size = fs.size(&path)?;
+        if output.file_size != 0 && output.file_size != file.size {
+            let message = format!("{} bytes, and not {}", file.size, output.file_size);
+            return Err(unusable(&output.file_name, &message));
+        }
+        let mut properties = None;
+        family.tables.open_written(&file, |table| {
+            check_table(family, table, output)?;
+            properties = Some(table.properties().clone());
+            Ok(())
+        })?;
+        if let Some(properties) = properties {
+            file.unique_id = properties.unique_id();
+            file.min_timestamp = properties.timestamp_min.into();
+            file.max_timestamp = properties.timestamp_max.into();
+        }
+        Ok(Arc::new(file))
+    }
+}
+
+/// True if RocksDB's form of a job has everything that a worker must know about `plan`.
+fn can_be_offered(family: &Family, version: &Version, plan: &Plan) -> bool {
+    let has_blobs = family.current().enable_blob_files || !version.blob_files().is_empty();
+    !has_blobs && plan.trim_ts.is_none() && plan.output_temperature.is_none()
+}
+
+/// An error unless the tables of `result` may be the outputs of `plan`: in order, and within the key range
+/// of the inputs.
+fn check_result(family: &Family, plan: &Plan, result: &CompactionServiceResult) -> Result<()> {
+    if result.output_level != plan.output_level {
+        let message = format!(
+            "written for level {}, not {}",
+            result.output_level, plan.output_level
+        );
+        return Err(Error::invalid_argument(message));
+    }
+    let newest = plan
+        .files()
+        .map(|(_, file)| file.largest_seqno)
+        .max()
+        .unwrap_or(0);
+    let user = family.cmp.user();
+    let mut before: Option<&OutputTable> = None;
+    for output in &result.output_files {
+        let refuse = |reason: &str| Err(unusable(&output.file_name, reason));
+        if !matches!(filename::parse(&output.file_name), Some(FileKind::Table(_))) {
+            return refuse("not the name of a table");
+        }
+        if output.is_proximal_level_output {
+            return refuse("there is no level for hot rows above the last one");
+        }
+        if output.smallest.len() < internal_key::TRAILER_LEN
+            || output.largest.len() < internal_key::TRAILER_LEN
+        {
+            return refuse("a bound is no internal key");
+        }
+        let (smallest, largest) = (
+            internal_key::user_key(&output.smallest),
+            internal_key::user_key(&output.largest),
+        );
+        let is_within = user.compare(&plan.smallest_user_key, smallest).is_le()
+            && user.compare(largest, &plan.largest_user_key).is_le();
+        if !is_within || family.cmp.compare(&output.smallest, &output.largest).is_gt() {
+            return refuse("its keys are not within those of the inputs");
+        }
+        if output.smallest_seqno > output.largest_seqno || output.largest_seqno > newest {
+            return refuse("its sequence numbers are not those of the inputs");
+        }
+        if before.is_some_and(|before| family.cmp.compare(&before.largest, &output.smallest).is_ge()) {
+            return refuse("its keys overlap those of the table before");
+        }
+        before = Some(output);
+    }
+    Ok(())
+}
+
+/// An error unless `table` is the one that `output` describes.
+fn check_table(family: &Family, table: &Arc<Table>, output: &OutputTable) -> Result<()> {
+    let refuse = |reason: &str| Err(unusable(&output.file_name, reason));
+    let id = table.properties().unique_id();
+    if output.unique_id.is_some() && id.is_some() && output.unique_id != id {
+        return refuse("it is another table");
+    }
+    let mut rows = table.cursor(BlockReadOptions {
+        fill_cache: false,
+        ..BlockReadOptions::default()
+    });
+    rows.seek_to_first();
+    if rows.valid() && family.cmp.compare(rows.key(), &output.smallest).is_lt() {
+        return refuse("its first row is before its bounds");
+    }
+    rows.status()?;
+    rows.seek_to_last();
+    if rows.valid() && family.cmp.compare(&output.largest, rows.key()).is_lt() {
+        return refuse("its last row is behind its bounds");
+    }
+    rows.status()
+}
+
+fn unusable(file_name: &str, reason: &str) -> Error {
+    Error::corruption(format!("output {file_name}: {reason}"))
+}
+
+/// The error of a job that has failed, from its result, if there is one.
+fn failure(result: &[u8]) -> Error {
+    match CompactionServiceResult::decode(result) {
+        Ok(CompactionServiceResult {
+            status: Err(error), ..
+        }) => error,
+        Ok(_) => incomplete(
+            "CompactionService failed to run the compaction job (even though the internal status is okay).",
+        ),
+        Err(_) => incomplete(
+            "CompactionService failed to run the compaction job (and no valid result is returned).",
+        ),
     }
 }
 
@@ -97,70 +324,4 @@ fn aborted(message: &str) -> Error {
 
 fn incomplete(message: &str) -> Error {
     Error::new(ErrorKind::Incomplete, message)
-}
-
-/// The fields of `CompactionServiceInput`. The compaction is one job for its whole key range, so it has no
-/// range.
-struct Input<'a> {
-    cf_name: &'a str,
-    snapshots: &'a [u64],
-    input_files: &'a [String],
-    output_level: usize,
-    db_id: &'a str,
-    options_file_number: u64,
-}
-
-impl Input<'_> {
-    /// Encodes the version number and a text of `name=value;`: strings in hexadecimal digits, lists separated
-    /// by colons.
-    fn encode(&self) -> Vec<u8> {
-        let files: Vec<String> = self
-            .input_files
-            .iter()
-            .map(|file| hexadecimal(file.as_bytes()))
-            .collect();
-        let snapshots: Vec<String> = self.snapshots.iter().map(u64::to_string).collect();
-        let text = format!(
-            "cf_name={};snapshots={};input_files={};output_level={};db_id={};has_begin=false;begin=;has_end=false;end=;\
-             options_file_number={};",
-            hexadecimal(self.cf_name.as_bytes()),
-            snapshots.join(":"),
-            files.join(":"),
-            self.output_level,
-            hexadecimal(self.db_id.as_bytes()),
-            self.options_file_number,
-        );
-        let mut encoded = OPTIONS_STRING.to_le_bytes().to_vec();
-        encoded.extend_from_slice(text.as_bytes());
-        encoded
-    }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02X}");
-        text
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_job_has_rocksdb_s_words() {
-        let input = Input {
-            cf_name: "default",
-            snapshots: &[7, 9],
-            input_files: &["000004.sst".to_owned(), "000006.sst".to_owned()],
-            output_level: 6,
-            db_id: "id",
-            options_file_number: 12,
-        };
-        let encoded = input.encode();
-        assert_eq!(encoded[..4], [1, 0, 0, 0]);
-        let text = "cf_name=64656661756C74;snapshots=7:9;input_files=3030303030342E737374:3030303030362E737374;output_level=6;\
-                    db_id=6964;has_begin=false;begin=;has_end=false;end=;options_file_number=12;";
-        assert_eq!(String::from_utf8_lossy(&encoded[4..]), text);
-    }
 }

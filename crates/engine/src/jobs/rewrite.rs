@@ -56,6 +56,8 @@ pub(crate) struct Rewrite<'a> {
     full_history_ts_low: Box<[u8]>,
     /// The keys at which outputs end if they have some size.
     borders: Arc<[Border]>,
+    /// The key range that is written alone; `None`: all keys.
+    part: Option<OutputRange<'a>>,
     /// The time of the oldest data among the inputs, in Unix seconds; 0 if not known.
     oldest_ancestor_time: u64,
     garbage: Arc<Mutex<BlobGarbage>>,
@@ -95,6 +97,16 @@ fn partitioner_context(plan: &Plan) -> PartitionerContext<'_> {
     }
 }
 
+/// The compression of the outputs of `plan`.
+pub(super) fn compression_of(family: &Family, version: &Version, plan: &Plan) -> CompressionType {
+    let options = family.current();
+    if !plan.compress {
+        return CompressionType::None;
+    }
+    let base_level = LevelTargets::new(version, &options.leveled()).base_level;
+    options.compression_for(plan.output_level, base_level, plan.bottommost)
+}
+
 impl<'a> Rewrite<'a> {
     /// The rewrite of `plan` over `version`. Opens its inputs.
     pub fn new(
@@ -120,6 +132,7 @@ impl<'a> Rewrite<'a> {
             tombstones: plan.tombstones(|file| Ok(family.tables.table(file)?.range_tombstones().clone()))?,
             full_history_ts_low,
             borders: Arc::default(),
+            part: None,
             oldest_ancestor_time: known_times.min().unwrap_or(0),
             garbage: Arc::default(),
             times: db
@@ -133,6 +146,19 @@ impl<'a> Rewrite<'a> {
     /// Adds `borders` at which outputs end.
     pub fn ending_at(mut self, borders: Arc<[Border]>) -> Rewrite<'a> {
         self.borders = borders;
+        self
+    }
+
+    /// Keeps the rows of `snapshots`, in ascending order, in place of those of the database's own snapshots.
+    pub fn keeping(mut self, snapshots: Vec<SeqNo>) -> Rewrite<'a> {
+        self.oldest_snapshot = snapshots.first().copied().unwrap_or(self.oldest_snapshot);
+        self.snapshots = snapshots;
+        self
+    }
+
+    /// Writes the keys of `part` alone, on one thread.
+    pub fn within(mut self, part: OutputRange<'a>) -> Rewrite<'a> {
+        self.part = Some(part);
         self
     }
 
@@ -158,13 +184,18 @@ impl<'a> Rewrite<'a> {
 
     /// Writes the outputs, on up to `threads` threads.
     pub fn run(&self, threads: usize) -> Result<Written> {
-        let cuts = subranges::cuts(self.plan, self.anchors(threads)?, threads);
-        let ranges: Vec<OutputRange<'_>> = (0..=cuts.len())
-            .map(|at| OutputRange {
-                start: at.checked_sub(1).map(|before| &cuts[before][..]),
-                end: cuts.get(at).map(|cut| &cut[..]),
-            })
-            .collect();
+        let cuts = match self.part {
+            Some(_) => Vec::new(),
+            None => subranges::cuts(self.plan, self.anchors(threads)?, threads),
+        };
+        let between = (0..=cuts.len()).map(|at| OutputRange {
+            start: at.checked_sub(1).map(|before| &cuts[before][..]),
+            end: cuts.get(at).map(|cut| &cut[..]),
+        });
+        let ranges: Vec<OutputRange<'_>> = match self.part {
+            Some(part) => vec![part],
+            None => between.collect(),
+        };
         let mut written = Vec::new();
         let mut failed = None;
         for outcome in self.write_ranges(&ranges) {
@@ -352,14 +383,8 @@ impl<'a> Rewrite<'a> {
         )
     }
 
-    /// The compression of the outputs.
     fn compression(&self) -> CompressionType {
-        let options = self.family.current();
-        if !self.plan.compress {
-            return CompressionType::None;
-        }
-        let base_level = LevelTargets::new(self.version, &options.leveled()).base_level;
-        options.compression_for(self.plan.output_level, base_level, self.plan.bottommost)
+        compression_of(self.family, self.version, self.plan)
     }
 
     fn sources(&self) -> Result<Vec<Source>> {

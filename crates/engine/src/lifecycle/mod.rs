@@ -8,6 +8,7 @@ pub mod file_deletions;
 pub(crate) mod manifest_tail;
 pub(crate) mod moment;
 pub(crate) mod open;
+pub(crate) mod open_and_compact;
 pub(crate) mod recover;
 pub(crate) mod repair;
 pub(crate) mod secondary;

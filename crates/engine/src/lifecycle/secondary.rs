@@ -193,7 +193,7 @@ fn open(options: &Options, dir: &Path, own_dir: &Path) -> Result<Db> {
 }
 
 /// Repeats `read` until it succeeds, or until it fails although the MANIFEST has not changed meanwhile.
-fn again_while_it_changes<T>(
+pub(super) fn again_while_it_changes<T>(
     options: &Options,
     dir: &Path,
     mut read: impl FnMut() -> Result<T>,

@@ -9,8 +9,8 @@ use compact::CompactionReason;
 pub enum CompactionServiceJobStatus {
     /// The job was accepted, or is done.
     Success,
-    /// The job cannot be done: the compaction fails with `Incomplete`, and writes stop until the database is
-    /// [resumed](crate::Db::resume).
+    /// The job cannot be done: the compaction fails with the error in the result, or with `Incomplete`, and
+    /// writes stop until the database is [resumed](crate::Db::resume).
     Failure,
     /// The job was cancelled: the compaction ends with `Aborted` and is picked again later.
     Aborted,
@@ -63,10 +63,18 @@ pub struct CompactionServiceScheduleResponse {
 /// A service that is offered compactions before the database runs them: set by
 /// [`Options::compaction_service`](crate::Options::compaction_service).
 ///
-/// The job is passed as RocksDB's `CompactionServiceInput`. The database runs a job itself if the service
-/// answers `UseLocal`. It also does so if a job ends with `Success`: outputs of other processes are not
-/// installed, and the service gets `UseLocal` in [`on_installation`](Self::on_installation), as it does from
-/// RocksDB for a result that cannot be read.
+/// The job is passed as RocksDB's `CompactionServiceInput`, for
+/// [`Db::open_and_compact`](crate::Db::open_and_compact) in another process or for RocksDB's
+/// `OpenAndCompact`, and the result of either is passed back. The tables of the result are moved into the
+/// database and become the outputs of the compaction.
+///
+/// The database runs a job itself if the service answers `UseLocal`. It also does so if a job ends with
+/// `Success` and its result is unusable: it cannot be read, a table is missing or damaged, or a table has
+/// keys that are not in the range of the inputs. The info log has the reason, and the service gets `UseLocal`
+/// in [`on_installation`](Self::on_installation).
+///
+/// Compactions of families with blob files are not offered, nor are those that move files to another
+/// temperature or trim history.
 ///
 /// ```
 /// use esker::{

@@ -41,7 +41,7 @@ pub(super) fn parse_onto<S: Clone>(
 }
 
 /// The parts of `text` between separators outside braces.
-pub(super) fn split_outside_braces(text: &str, separator: char) -> impl Iterator<Item = &str> {
+pub(crate) fn split_outside_braces(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let mut depth = 0usize;
     text.split(move |c| {
         match c {

@@ -194,12 +194,16 @@ impl OptionsFile {
             return Ok(None);
         };
         let path = dir.join(name);
-        let file = fs.open_random(&path, &OpenOptions::default())?;
+        let parsed = OptionsFile::read(fs, &path)?;
+        Ok(Some((path, parsed)))
+    }
+
+    /// The OPTIONS file at `path`.
+    pub(crate) fn read(fs: &dyn FileSystem, path: &Path) -> Result<OptionsFile> {
+        let file = fs.open_random(path, &OpenOptions::default())?;
         let mut bytes = vec![0; usize::try_from(file.len()).unwrap_or(usize::MAX)];
         file.read_exact_at(0, &mut bytes)?;
-        let parsed =
-            OptionsFile::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| error.in_file(&path))?;
-        Ok(Some((path, parsed)))
+        OptionsFile::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| error.in_file(path))
     }
 
     pub(crate) fn section(&self, title: &str, argument: Option<&str>) -> Option<&Section> {

@@ -8,7 +8,7 @@ pub(crate) mod compaction_service;
 mod compression;
 pub(crate) mod db;
 mod db_path;
-mod fields;
+pub(crate) mod fields;
 pub(crate) mod file;
 pub(crate) mod logger;
 pub(crate) mod loss;
@@ -17,6 +17,7 @@ mod memtable_factory;
 pub(crate) mod metadata_cache;
 pub(crate) mod names;
 mod number;
+pub(crate) mod open_and_compact;
 pub(crate) mod operation;
 pub(crate) mod picker;
 #[cfg(feature = "serde")]

@@ -15,6 +15,6 @@ pub fn worker(line: &Line, _: &mut Out) -> Outcome {
 fn refuse(line: &Line, name: &str) -> Outcome {
     Err(Failed::said(match line.path("job_dir") {
         None => "--job_dir is required".to_owned(),
-        Some(_) => format!("Not implemented: {name}: a compaction runs in the process of its database"),
+        Some(_) => format!("Not implemented: {name}: see Db::open_and_compact"),
     }))
 }

@@ -1,0 +1,79 @@
+//! Compactions in other processes.
+
+use super::Canary;
+use super::Catcher::Tests;
+
+const REMOTE: &[&str] = &["-p", "esker-dbtest", "--test", "it", "remote_compaction::"];
+
+pub(super) const CANARIES: &[Canary] = &[
+    Canary {
+        name: "a compaction that its service has failed is done all the same",
+        file: "crates/engine/src/jobs/compaction.rs",
+        right: "if let Some(written) = self.offer_to_service(family, &version, plan, job.job)? {",
+        wrong: "if let Ok(Some(written)) = self.offer_to_service(family, &version, plan, job.job) {",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "compaction_service::"]),
+    },
+    Canary {
+        name: "a worker keeps no rows for snapshots",
+        file: "crates/engine/src/lifecycle/open_and_compact.rs",
+        right: "rewrite.keeping(snapshots).within(part)",
+        wrong: "rewrite.keeping(snapshots.split_off(0).drain(..0).collect()).within(part)",
+        caught_by: Tests(REMOTE),
+    },
+    Canary {
+        name: "a worker that is asked for a part writes everything",
+        file: "crates/engine/src/lifecycle/open_and_compact.rs",
+        right: "end: self.input.end.as_deref(),",
+        wrong: "end: None,",
+        caught_by: Tests(REMOTE),
+    },
+    Canary {
+        name: "a worker that fails leaves its tables",
+        file: "crates/engine/src/lifecycle/open_and_compact.rs",
+        right: "            let _ = worker.delete_outputs();\n",
+        wrong: "",
+        caught_by: Tests(REMOTE),
+    },
+    Canary {
+        name: "a worker runs the compaction of another database",
+        file: "crates/engine/src/lifecycle/open_and_compact.rs",
+        right: "id.filter(|id| id != wanted && !wanted.is_empty())",
+        wrong: "id.filter(|id| id != wanted && wanted.is_empty())",
+        caught_by: Tests(REMOTE),
+    },
+    Canary {
+        name: "a worker's table is installed whatever keys it is said to have",
+        file: "crates/engine/src/jobs/compaction_service.rs",
+        right: "if !is_within || ",
+        wrong: "if (!is_within && before.is_some()) || ",
+        caught_by: Tests(REMOTE),
+    },
+    Canary {
+        name: "a worker's table is installed though it is another one",
+        file: "crates/engine/src/jobs/compaction_service.rs",
+        right: "id.is_some() && output.unique_id != id",
+        wrong: "id.is_none() && output.unique_id != id",
+        caught_by: Tests(REMOTE),
+    },
+    Canary {
+        name: "rows behind the bounds of a worker's table are not looked for",
+        file: "crates/engine/src/jobs/compaction_service.rs",
+        right: "family.cmp.compare(&output.largest, rows.key()).is_lt()",
+        wrong: "family.cmp.compare(&output.largest, rows.key()).is_gt()",
+        caught_by: Tests(REMOTE),
+    },
+    Canary {
+        name: "the tables of an unusable result stay in the database's directory",
+        file: "crates/engine/src/jobs/compaction_service.rs",
+        right: "taken.into_iter().for_each(|path| self.obsolete.add(path))",
+        wrong: "taken.into_iter().for_each(|path| drop(path))",
+        caught_by: Tests(REMOTE),
+    },
+    Canary {
+        name: "a result that was cut off is read",
+        file: "crates/engine/src/jobs/service_text.rs",
+        right: "if !text.ends_with(';') || !is_balanced(text) {",
+        wrong: "if !text.ends_with(';') && !is_balanced(text) {",
+        caught_by: Tests(&["-p", "esker", "--lib", "service_text::"]),
+    },
+];
