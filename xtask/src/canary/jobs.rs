@@ -27,8 +27,8 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "with atomic_flush a full memtable is switched alone",
-        file: "crates/engine/src/write/pipeline.rs",
-        right: "            let full = state.switched_with(full);\n",
+        file: "crates/engine/src/write/obstacle.rs",
+        right: "        let full = state.switched_with(full);\n",
         wrong: "",
         caught_by: Tests(ATOMIC_FLUSH),
     },

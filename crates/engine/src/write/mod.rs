@@ -4,6 +4,7 @@ pub mod batch_index;
 pub(crate) mod commit;
 pub(crate) mod controller;
 pub(crate) mod guard;
+mod obstacle;
 pub(crate) mod pipeline;
 pub(crate) mod predecessor;
 mod range_latch;

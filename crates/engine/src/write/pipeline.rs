@@ -39,6 +39,7 @@ use memtable::Memtable;
 
 use super::controller::check_may_wait;
 use super::guard::Guard;
+use super::obstacle::Obstacle;
 use wal::PredecessorWal;
 
 use super::predecessor::Predecessor;
@@ -474,8 +475,7 @@ impl DbInner {
         }
     }
 
-    /// Called under the write queue's lock when something needs attention before the next write: an error, a
-    /// full memtable, a stall, too much WAL, a lock on the WAL. Waits if necessary, as
+    /// Overcomes each [`Obstacle`] to the next write, under the write queue's lock. Waits if necessary, as
     /// [`hold_back`](Self::hold_back) does: with the write queue's lock released.
     #[cold]
     pub(crate) fn make_room(&self, writer: &mut Settled<'_>, options: &WriteOptions) -> Result<()> {
@@ -487,88 +487,61 @@ impl DbInner {
             }
             let mut state = self.state.lock();
             state.check_writable()?;
-            if state.wal_locks > 0 {
-                check_may_wait(options, "the WAL is locked")?;
-                self.hold_back(writer, &mut place, state, |state| self.wait_for_wal_lock(state));
-                continue;
-            }
-            let reason = state.stall_reason(self.current.load().delayed_write_rate);
-            if let Some(reason) = reason.filter(|reason| reason.is_stop()) {
-                check_may_wait(options, reason.condition)?;
-                state.check_compactions_go_on()?;
-                self.hold_back(writer, &mut place, state, |state| {
-                    self.wait_for_room(state, reason.family, reason.condition);
-                });
-                continue;
-            }
-            let full: Vec<u32> = {
-                let full = state.families.values().filter(|family| family.mem_is_full());
-                full.map(|family| family.family.id).collect()
-            };
-            let full = state.switched_with(full);
-            if !full.is_empty() {
-                if let Some(&blocked) = full.iter().find(|&&id| !state.may_switch(&[id])) {
+            match self.obstacle(writer, &mut state) {
+                None => {
+                    writer.delayed_bytes = 0;
+                    self.write
+                        .attention
+                        .store(state.range_latch.is_some(), Ordering::Relaxed);
+                    return Ok(());
+                }
+                Some(Obstacle::WalLocked) => {
+                    check_may_wait(options, "the WAL is locked")?;
+                    self.hold_back(writer, &mut place, state, |state| self.wait_for_wal_lock(state));
+                }
+                Some(Obstacle::Stopped(reason)) => {
+                    check_may_wait(options, reason.condition)?;
+                    state.check_compactions_go_on()?;
+                    self.hold_back(writer, &mut place, state, |state| {
+                        self.wait_for_room(state, reason.family, reason.condition);
+                    });
+                }
+                Some(Obstacle::MemtableLimit { full, blocked }) => {
                     check_may_wait(options, MEMTABLE_LIMIT)?;
                     if !self.tell_memtable_stall(&mut state, &full) {
                         self.hold_back(writer, &mut place, state, |state| {
                             self.wait_for_room(state, blocked, MEMTABLE_LIMIT);
                         });
                     }
-                    continue;
                 }
-                drop(state);
-                self.switch_memtables(writer, &full)?;
-                continue;
-            }
-            let mut early = self.families_holding_oldest_wal(writer, &mut state);
-            let mut flush_reason = FlushReason::WalFull;
-            let manager = self.write.share.as_ref().map(|share| &share.manager);
-            if early.is_empty() && manager.is_some_and(|manager| manager.should_flush()) {
-                drop(state);
-                if self.flush_largest_elsewhere() {
-                    continue;
+                Some(Obstacle::FullMemtables(full)) => {
+                    drop(state);
+                    self.switch_memtables(writer, &full)?;
                 }
-                state = self.state.lock();
-                flush_reason = FlushReason::WriteBufferManager;
-                early.extend(state.largest_memtable());
-            }
-            early = state.switched_with(early);
-            if !state.may_switch(&early) {
-                // Flushes that make room are already in progress.
-                early.clear();
-            }
-            if !early.is_empty() {
-                drop(state);
-                self.flush_early(writer, &early, flush_reason)?;
-                continue;
-            }
-            if let Some(manager) = manager.filter(|manager| manager.should_stall()) {
-                check_may_wait(options, MEMORY_LIMIT)?;
-                self.hold_back(writer, &mut place, state, |state| {
-                    self.wait_for_memory(state, manager);
-                });
-                continue;
-            }
-            if let Some(reason) = reason {
-                if was_delayed {
-                    return Ok(());
+                Some(Obstacle::EarlyFlush(families, reason)) => {
+                    drop(state);
+                    self.flush_early(writer, &families, reason)?;
                 }
-                let now = self.options.clock.now();
-                let bytes = std::mem::take(&mut writer.delayed_bytes);
-                let due = writer.paid.charge(now, bytes, reason.write_rate);
-                if due.is_zero() {
-                    return Ok(());
+                Some(Obstacle::FlushElsewhere) => {}
+                Some(Obstacle::MemoryLimit(manager)) => {
+                    check_may_wait(options, MEMORY_LIMIT)?;
+                    self.hold_back(writer, &mut place, state, |state| {
+                        self.wait_for_memory(state, manager);
+                    });
                 }
-                check_may_wait(options, reason.condition)?;
-                was_delayed =
-                    self.hold_back(writer, &mut place, state, |state| self.delay(state, due, reason));
-                continue;
+                Some(Obstacle::Delayed(_)) if was_delayed => return Ok(()),
+                Some(Obstacle::Delayed(reason)) => {
+                    let now = self.options.clock.now();
+                    let bytes = std::mem::take(&mut writer.delayed_bytes);
+                    let due = writer.paid.charge(now, bytes, reason.write_rate);
+                    if due.is_zero() {
+                        return Ok(());
+                    }
+                    check_may_wait(options, reason.condition)?;
+                    was_delayed =
+                        self.hold_back(writer, &mut place, state, |state| self.delay(state, due, reason));
+                }
             }
-            writer.delayed_bytes = 0;
-            self.write
-                .attention
-                .store(state.range_latch.is_some(), Ordering::Relaxed);
-            return Ok(());
         }
     }
 
@@ -628,34 +601,6 @@ impl DbInner {
             MutexGuard::unlocked(state, || self.tell_stalls());
         }
         told
-    }
-
-    /// The families to switch so that the oldest WAL becomes obsolete, if all WALs together are too large. If
-    /// immutable memtables keep it, their flush begins, however few they are.
-    fn families_holding_oldest_wal(&self, writer: &Writer, state: &mut MutexGuard<'_, DbState>) -> Vec<u32> {
-        let current = writer.wal.as_ref().map_or(0, wal::Writer::len);
-        if self.wal_tail.older_bytes.load(Ordering::Relaxed) + current
-            <= self.wal_tail.max_bytes.load(Ordering::Relaxed)
-        {
-            return Vec::new();
-        }
-        let oldest = state.oldest_needed_wal();
-        let current_wal = state.current_wal();
-        let mut written_to = Vec::new();
-        for family in state.families.values_mut() {
-            if family.oldest_wal(current_wal) != oldest {
-                continue;
-            }
-            if family.immutable.is_empty() {
-                if !family.mem.table.is_empty() {
-                    written_to.push(family.family.id);
-                }
-            } else if family.unflushed() > 0 && family.flush_requested.is_none() {
-                family.flush_requested = Some(FlushReason::WalFull);
-                self.work.notify_all();
-            }
-        }
-        written_to
     }
 
     /// Gives each of `families` a new memtable and schedules the flush of the old one. Begins a new WAL so
