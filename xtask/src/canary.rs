@@ -694,8 +694,8 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "a block that cannot be read has no row for a Get",
         file: "crates/engine/src/read/get.rs",
-        right: "table.get_approached(lookup, approached, read, &mut context.visitor(&mut damaged))?;",
-        wrong: "table\n            .get_approached(lookup, approached, read, &mut context.visitor(&mut damaged))\n            .unwrap_or_default();",
+        right: "table.get_with_seek(lookup, index_seek, read, &mut context.visitor(&mut damaged))?;",
+        wrong: "table\n            .get_with_seek(lookup, index_seek, read, &mut context.visitor(&mut damaged))\n            .unwrap_or_default();",
         caught_by: Stress(3, FAILED_READS),
     },
     Canary {

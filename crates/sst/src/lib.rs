@@ -24,7 +24,7 @@ pub mod filter;
 pub mod format;
 pub mod index;
 pub mod lookup_key;
-mod part;
+mod metadata_block;
 pub mod properties;
 pub mod read_options;
 pub mod reader;
@@ -46,7 +46,7 @@ pub use read_options::{
     AutoReadahead, BlockCache, BlockReadOptions, MetadataCaching, ScanBounds, TableReadOptions,
 };
 pub use reader::{
-    Approached, BlocksInFlight, HeldBlocks, HeldLookups, IO_COALESCE_THRESHOLD, Located, LookupsInFlight,
+    BlocksInFlight, HeldBlocks, HeldLookups, IO_COALESCE_THRESHOLD, IndexSeek, Located, LookupsInFlight,
     Prepared, Table, TableMemory, Value,
 };
 pub use writer::{CompressionTally, TableSummary, TableWriter, TableWriterOptions};

@@ -5,27 +5,27 @@ use crate::index::Index;
 
 /// A part of a table, decoded.
 #[derive(Debug)]
-pub(crate) enum Part {
+pub(crate) enum MetadataBlock {
     /// An index, a partition of one, or a top-level index over partitions of the index or of the filter.
     Index(Index),
     /// A filter, or a partition of one.
     Filter(FilterReader),
 }
 
-impl Part {
+impl MetadataBlock {
     /// The bytes from which the part can be restored.
     pub fn save(&self) -> Vec<u8> {
         match self {
-            Part::Index(index) => index.save(),
-            Part::Filter(filter) => filter.contents(),
+            MetadataBlock::Index(index) => index.save(),
+            MetadataBlock::Filter(filter) => filter.contents(),
         }
     }
 
     /// Bytes on the heap.
     pub fn memory_usage(&self) -> usize {
         match self {
-            Part::Index(index) => index.memory_usage(),
-            Part::Filter(filter) => filter.memory_usage(),
+            MetadataBlock::Index(index) => index.memory_usage(),
+            MetadataBlock::Filter(filter) => filter.memory_usage(),
         }
     }
 }

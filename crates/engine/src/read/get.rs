@@ -14,7 +14,7 @@ use base::{Error, ErrorKind, Kind, Result, SeqNo, perf, sync};
 use manifest::FileMetadata;
 use memtable::Memtable;
 use sst::{
-    Approached, BlockReadOptions, HeldBlocks, HeldLookups, Located, LookupKey, PinnedBytes, Table,
+    BlockReadOptions, HeldBlocks, HeldLookups, IndexSeek, Located, LookupKey, PinnedBytes, Table,
     TableReaderCaller, Value,
 };
 
@@ -488,8 +488,8 @@ impl DbInner {
         }
         let mut context = GetContext::new(family, key, BlobRead::from(options)).reading(options);
         let lookup = LookupKey::new(key, seqno, family.cmp.user());
-        let approached = match super_version.has_rows_in_memory() {
-            true => approach_only_run(super_version, &family.tables, &lookup),
+        let index_seek = match super_version.has_rows_in_memory() {
+            true => begin_only_run(super_version, &family.tables, &lookup),
             false => None,
         };
         let timer = OBSERVED.then(|| perf::time(|cells| &cells.get_from_memtable_time));
@@ -497,7 +497,7 @@ impl DbInner {
         drop(timer);
         if !context.done() {
             let _timer = OBSERVED.then(|| perf::time(|cells| &cells.get_from_output_files_time));
-            self.search_tables(super_version, &lookup, approached, options, &mut context)?;
+            self.search_tables(super_version, &lookup, index_seek, options, &mut context)?;
         }
         if OBSERVED {
             self.observe_operands(context.operands.len());
@@ -543,7 +543,7 @@ impl DbInner {
         &self,
         super_version: &SuperVersion,
         lookup: &LookupKey,
-        approached: Option<(Run<'_>, Approached)>,
+        index_seek: Option<(Run<'_>, IndexSeek)>,
         options: &ReadOptions,
         context: &mut GetContext<'_>,
     ) -> Result<()> {
@@ -551,16 +551,16 @@ impl DbInner {
         let version = &super_version.version;
         let read = block_read_options(options);
         let tables = &context.family.tables;
-        if let Some((run, approached)) = approached {
-            return self.search_run(run, lookup, approached, &read, context);
+        if let Some((run, index_seek)) = index_seek {
+            return self.search_run(run, lookup, index_seek, &read, context);
         }
         // A single sorted run skips the preparations for several runs: with them a Get of an absent key took
         // a quarter longer.
         if let Some(level) = version.only_level() {
             return match version.run_of(level, lookup.internal_key()) {
                 Some(files) => {
-                    let approached = approach_last(tables, files, lookup, false);
-                    self.search_run((level, files), lookup, approached, &read, context)
+                    let index_seek = begin_last_run(tables, files, lookup, false);
+                    self.search_run((level, files), lookup, index_seek, &read, context)
                 }
                 None => Ok(()),
             };
@@ -581,13 +581,13 @@ impl DbInner {
                     table.prefetch_filter(lookup);
                 }
             }
-            let approached = approach_last(tables, oldest, lookup, true);
+            let index_seek = begin_last_run(tables, oldest, lookup, true);
             for (i, run) in ahead[..taken].iter().enumerate() {
-                let approached = match i + 1 == taken {
-                    true => approached,
-                    false => Approached::default(),
+                let index_seek = match i + 1 == taken {
+                    true => index_seek,
+                    false => IndexSeek::default(),
                 };
-                self.search_run(*run, lookup, approached, &read, context)?;
+                self.search_run(*run, lookup, index_seek, &read, context)?;
                 if context.done() {
                     return Ok(());
                 }
@@ -601,7 +601,7 @@ impl DbInner {
         &self,
         (level, files): Run<'_>,
         lookup: &LookupKey,
-        mut approached: Approached,
+        mut index_seek: IndexSeek,
         read: &BlockReadOptions,
         context: &mut GetContext<'_>,
     ) -> Result<()> {
@@ -610,7 +610,7 @@ impl DbInner {
             if i > 0 && file.is_after(context.family.cmp.user(), context.user_key) {
                 break;
             }
-            search_table(file, lookup, std::mem::take(&mut approached), read, context)?;
+            search_table(file, lookup, std::mem::take(&mut index_seek), read, context)?;
             if context.done() {
                 self.count_hit(level);
                 break;
@@ -736,32 +736,32 @@ pub(crate) fn first_open<'a>(tables: &TableCache, files: &'a [Arc<FileMetadata>]
 /// that its search reads first, so that the cache misses overlap. Most rows are in tables. (For several runs
 /// this takes as long as it saves, and so does keeping them for the search.)
 #[inline]
-fn approach_only_run<'a>(
+fn begin_only_run<'a>(
     super_version: &'a SuperVersion,
     tables: &TableCache,
     lookup: &LookupKey,
-) -> Option<(Run<'a>, Approached)> {
+) -> Option<(Run<'a>, IndexSeek)> {
     let version = &super_version.version;
     let level = version.only_level()?;
     let files = version.run_of(level, lookup.internal_key())?;
     let table = first_open(tables, files)?;
     table.prefetch_filter(lookup);
-    Some(((level, files), table.approach_index(lookup)))
+    Some(((level, files), table.begin_index_seek(lookup)))
 }
 
 /// Called before the last of several runs is searched, where a key is most likely: prefetches its filter and
 /// index. A run that is searched alone, without `others` before it, is prefetched only if its blocks are read
 /// without the block cache, because those reads evict filter and index from the CPU's cache.
 #[inline(always)]
-fn approach_last(
+fn begin_last_run(
     tables: &TableCache,
     files: &[Arc<FileMetadata>],
     lookup: &LookupKey,
     others: bool,
-) -> Approached {
+) -> IndexSeek {
     match first_open(tables, files) {
-        Some(table) if others || table.reads_past_cache() => table.approach(lookup),
-        _ => Approached::default(),
+        Some(table) if others || table.reads_past_cache() => table.begin_get(lookup),
+        _ => IndexSeek::default(),
     }
 }
 
@@ -798,13 +798,13 @@ pub(crate) fn block_read_options(options: &ReadOptions) -> BlockReadOptions {
     }
 }
 
-/// Searches one file for the key, unless none of its entries can be relevant. `approached` is its table, if
+/// Searches one file for the key, unless none of its entries can be relevant. `index_seek` is its table, if
 /// it was prefetched.
 #[inline]
 pub(crate) fn search_table(
     file: &Arc<FileMetadata>,
     lookup: &LookupKey,
-    approached: Approached,
+    index_seek: IndexSeek,
     read: &BlockReadOptions,
     context: &mut GetContext<'_>,
 ) -> Result<()> {
@@ -813,7 +813,7 @@ pub(crate) fn search_table(
     }
     let family = context.family;
     if let Some(rows) = family.tables.rows() {
-        return search_rows(rows, file, lookup, approached, read, context);
+        return search_rows(rows, file, lookup, index_seek, read, context);
     }
     if read.cache_only {
         family.tables.check_in_memory(file)?;
@@ -821,7 +821,7 @@ pub(crate) fn search_table(
     family.tables.with_table(file, |table| {
         cover(file, table, lookup, context);
         let mut damaged = None;
-        let kept = table.get_approached(lookup, approached, read, &mut context.visitor(&mut damaged))?;
+        let kept = table.get_with_seek(lookup, index_seek, read, &mut context.visitor(&mut damaged))?;
         context.take(kept);
         if context.done() {
             table.note_true_positive();
@@ -836,7 +836,7 @@ fn search_rows(
     rows: &RowCache,
     file: &Arc<FileMetadata>,
     lookup: &LookupKey,
-    approached: Approached,
+    index_seek: IndexSeek,
     read: &BlockReadOptions,
     context: &mut GetContext<'_>,
 ) -> Result<()> {
@@ -869,7 +869,7 @@ fn search_rows(
                 }
                 visit(key, value)
             };
-            table.get_approached(lookup, approached, read, &mut visit)?
+            table.get_with_seek(lookup, index_seek, read, &mut visit)?
         };
         context.take(kept);
         if context.done() {

@@ -16,7 +16,7 @@ use blob::BlobIndex;
 use manifest::FileMetadata;
 use sst::IO_COALESCE_THRESHOLD;
 use sst::{
-    Approached, BlockReadOptions, BlocksInFlight, HeldBlocks, HeldLookups, Located, LookupKey,
+    BlockReadOptions, BlocksInFlight, HeldBlocks, HeldLookups, IndexSeek, Located, LookupKey,
     LookupsInFlight, Table, TableReaderCaller,
 };
 
@@ -256,7 +256,7 @@ struct Ahead<'a, R> {
 /// The table at which a key stops in a wave, and the state of its search there.
 struct Stop<'a> {
     table: OpenTable<'a>,
-    approached: Approached,
+    index_seek: IndexSeek,
     /// The position in the table at which the key must be, once known; `None` if the table does not have the
     /// key.
     located: Option<Located>,
@@ -276,7 +276,7 @@ impl<'a, R: Iterator<Item = Run<'a>>> Ahead<'a, R> {
     }
 
     /// Prefetches the filters of the next runs.
-    fn approach(&mut self, tables: &TableCache, lookup: &LookupKey) {
+    fn prefetch_filters(&mut self, tables: &TableCache, lookup: &LookupKey) {
         (self.len, self.taken) = (0, 0);
         for (place, run) in self.near.iter_mut().zip(&mut self.runs) {
             *place = run;
@@ -289,7 +289,7 @@ impl<'a, R: Iterator<Item = Run<'a>>> Ahead<'a, R> {
 
     fn next(&mut self, tables: &TableCache, lookup: &LookupKey) -> Option<Run<'a>> {
         if self.taken == self.len {
-            self.approach(tables, lookup);
+            self.prefetch_filters(tables, lookup);
         }
         let run = self.near[..self.len].get(self.taken)?;
         self.taken += 1;
@@ -350,7 +350,7 @@ impl<'a, R: Iterator<Item = Run<'a>>> Underway<'a, R> {
             get::cover(file, &table, self.lookup, &mut self.context);
             if table.passes_filter(self.lookup)? {
                 self.stop = Some(Stop {
-                    approached: table.approach_index(self.lookup),
+                    index_seek: table.begin_index_seek(self.lookup),
                     table,
                     located: None,
                     asked: (0, 0),
@@ -376,7 +376,7 @@ impl DbInner {
             ..get::block_read_options(options)
         };
         for key in &mut *batch {
-            key.ahead.approach(&family.tables, key.lookup);
+            key.ahead.prefetch_filters(&family.tables, key.lookup);
         }
         for key in &mut *batch {
             key.step(|key| self.search_memory(super_version, seqno, &mut key.context));
@@ -400,7 +400,7 @@ impl DbInner {
         }
         for key in &mut *batch {
             key.step_at_stop(|stop, lookup| {
-                stop.located = stop.table.locate(lookup, stop.approached)?;
+                stop.located = stop.table.locate(lookup, stop.index_seek)?;
                 Ok(())
             });
         }

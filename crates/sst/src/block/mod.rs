@@ -42,7 +42,7 @@ use base::coding;
 use base::{Error, Result};
 use cache::{Buffer, prefetch};
 
-use crate::part::Part;
+use crate::metadata_block::MetadataBlock;
 use protection::BlockProtection;
 
 pub(crate) use cursor::BlockCursor;
@@ -114,7 +114,7 @@ enum Bytes {
         len: usize,
     },
     /// Not a block: another part of a table in the cache.
-    Part(Part),
+    Metadata(MetadataBlock),
     /// Not a block: a value of a blob file.
     Blob(Vec<u8>),
 }
@@ -128,7 +128,7 @@ impl Bytes {
                 let mapped = file.mapped().expect("a mapped file stays mapped");
                 &mapped[*offset..*offset + *len]
             }
-            Bytes::Part(_) => &[],
+            Bytes::Metadata(_) => &[],
             Bytes::Blob(value) => value,
         }
     }
@@ -255,9 +255,9 @@ impl Block {
     }
 
     /// Wraps a part of a table for a cache of blocks. It has no entries.
-    pub(crate) fn of_part(part: Part) -> Block {
+    pub(crate) fn of_metadata(part: MetadataBlock) -> Block {
         let apart = Apart {
-            bytes: Bytes::Part(part),
+            bytes: Bytes::Metadata(part),
             protection: None,
         };
         let shape = Shape {
@@ -284,10 +284,10 @@ impl Block {
     }
 
     /// The wrapped part of a table, if it is not a block.
-    pub(crate) fn part(&self) -> Option<&Part> {
+    pub(crate) fn metadata(&self) -> Option<&MetadataBlock> {
         match &self.data {
             Data::Apart(apart) => match &apart.bytes {
-                Bytes::Part(part) => Some(part),
+                Bytes::Metadata(part) => Some(part),
                 _ => None,
             },
             Data::Owned(_) => None,
@@ -542,7 +542,7 @@ impl Block {
     /// Bytes to charge to the block cache, besides this value itself: those of the block and of a possible
     /// entry index.
     pub fn charge(&self) -> usize {
-        if let Some(part) = self.part() {
+        if let Some(part) = self.metadata() {
             return size_of::<Apart>() + part.memory_usage();
         }
         let data = match &self.data {
@@ -550,7 +550,7 @@ impl Block {
             Data::Apart(apart) => {
                 let bytes = match &apart.bytes {
                     Bytes::Owned(bytes) => bytes.len() + Buffer::OVERHEAD,
-                    Bytes::Mapped { .. } | Bytes::Part(_) => 0,
+                    Bytes::Mapped { .. } | Bytes::Metadata(_) => 0,
                     Bytes::Blob(value) => return size_of::<Apart>() + value.capacity(),
                 };
                 let protection = apart.protection.as_ref();

@@ -18,7 +18,7 @@ impl Demote for Block {
         }
         if let Data::Apart(apart) = &self.data {
             match &apart.bytes {
-                Bytes::Part(part) => return Some(Cow::Owned(part.save())),
+                Bytes::Metadata(part) => return Some(Cow::Owned(part.save())),
                 Bytes::Mapped { .. } | Bytes::Blob(_) => return None,
                 Bytes::Owned(_) => {}
             }

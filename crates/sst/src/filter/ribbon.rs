@@ -89,7 +89,7 @@ pub struct Ribbon {
 }
 
 /// The location and the use of the segments of a key's first block.
-struct Place {
+struct FirstSegments {
     first_segment: usize,
     columns: usize,
     /// The slots of the first block that come before the coefficient row.
@@ -125,9 +125,9 @@ impl Ribbon {
     }
 
     #[inline]
-    fn place(&self, start: u64) -> Place {
+    fn place(&self, start: u64) -> FirstSegments {
         let block = (start / BLOCK_SLOTS) as usize;
-        Place {
+        FirstSegments {
             first_segment: block * self.upper_columns - block.min(self.upper_start),
             columns: self.upper_columns - usize::from(block < self.upper_start),
             skip: (start % BLOCK_SLOTS) as u32,

@@ -15,7 +15,7 @@ const ENTRY_INDEX_PREFETCH: usize = 128;
 
 /// The last known place of a data block in memory.
 #[derive(Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct CachePlace {
     /// The slot that leads to the block in the cache.
     pub slot: Slot,
     /// The address of the block's entry index when it was last used, 0 if never used. The memory may hold
@@ -23,7 +23,7 @@ pub(crate) struct Place {
     pub entry_index: AtomicUsize,
 }
 
-impl Place {
+impl CachePlace {
     /// Records `address`, that of the entry index of the block.
     #[inline(always)]
     pub fn note(&self, address: usize) {
@@ -49,7 +49,7 @@ struct Leaf {
     /// The prefixes of the separators, if they are searched by prefix. The entries after the last block hold
     /// the highest prefix.
     prefixes: [u64; GROUP],
-    places: [Place; GROUP],
+    places: [CachePlace; GROUP],
     /// The lower half of each block's offset in the file. The low bits, which alignment leaves at 0, hold the
     /// bytes of padding after the block.
     offsets: [u32; GROUP],
@@ -107,7 +107,7 @@ impl Leaves {
         let highs = offsets.chunks(GROUP).map(|leaf| (leaf[0] >> u32::BITS) as u32);
         let leaf = |at: usize| Leaf {
             prefixes: std::array::from_fn(|i| prefixes.get(at * GROUP + i).copied().unwrap_or(HIGHEST)),
-            places: std::array::from_fn(|_| Place::default()),
+            places: std::array::from_fn(|_| CachePlace::default()),
             offsets: std::array::from_fn(|i| in_file(at * GROUP + i)),
             key_ends: std::array::from_fn(|i| key_ends.get(at * GROUP + i).copied().unwrap_or(0)),
         };
@@ -169,7 +169,7 @@ impl Leaves {
 
     /// The last known place of block `i` in memory.
     #[inline(always)]
-    pub fn place(&self, i: usize) -> &Place {
+    pub fn place(&self, i: usize) -> &CachePlace {
         &self.leaves[i / GROUP].places[i % GROUP]
     }
 
@@ -211,7 +211,7 @@ impl Leaves {
         };
         prefetch(
             std::ptr::from_ref(&leaf.places[i % GROUP]).addr(),
-            size_of::<Place>(),
+            size_of::<CachePlace>(),
         );
         if in_file {
             prefetch(

@@ -32,8 +32,8 @@ use crate::block::{KeyForm, Target};
 use crate::format::{BlockHandle, IndexType};
 
 pub use decode::decode_block;
+pub(crate) use leaves::CachePlace;
 use leaves::Leaves;
-pub(crate) use leaves::Place;
 use prefixes::{HIGHEST, PREFIX_BITS, Prefixes};
 
 /// Separators may be this many times as long as the blocks they come from, plus [`KEYS_SLACK`]. Prefix
@@ -177,7 +177,7 @@ impl Index {
 
     /// The last known place of block `i` in memory.
     #[inline]
-    pub(crate) fn place(&self, i: usize) -> &Place {
+    pub(crate) fn place(&self, i: usize) -> &CachePlace {
         self.leaves.place(i)
     }
 
@@ -234,11 +234,11 @@ impl Index {
         self.seek_between(i + 1, end, target, &UserComparator::Bytewise, form)
     }
 
-    /// Searches as [`approach_in_steps`](Index::approach_in_steps) does, and also prefetches everything that
-    /// the search reads next. Worth it if the caller waits for something else first.
+    /// Searches as [`begin_seek_in_steps`](Index::begin_seek_in_steps) does, and also prefetches everything
+    /// that the search reads next. Worth it if the caller waits for something else first.
     #[inline]
-    pub(crate) fn approach(&self, target: &Target<'_>) -> Option<usize> {
-        let leaf = self.approach_in_steps(target)?;
+    pub(crate) fn begin_seek(&self, target: &Target<'_>) -> Option<usize> {
+        let leaf = self.begin_seek_in_steps(target)?;
         self.leaves.prefetch_places(leaf, self.reads_past_cache());
         Some(leaf)
     }
@@ -246,13 +246,13 @@ impl Index {
     /// The first step of a [`seek`](Index::seek) in steps: prefetches the memory that [the
     /// second](Index::seek_from) reads. `None` if the search has no such step.
     #[inline]
-    pub(crate) fn approach_in_steps(&self, target: &Target<'_>) -> Option<usize> {
+    pub(crate) fn begin_seek_in_steps(&self, target: &Target<'_>) -> Option<usize> {
         let leaf = self.leaf_of(target)?;
         self.leaves.prefetch_prefixes(leaf);
         Some(leaf)
     }
 
-    /// The second step: as [`seek`](Index::seek), from the result of [the first](Index::approach_in_steps)
+    /// The second step: as [`seek`](Index::seek), from the result of [the first](Index::begin_seek_in_steps)
     /// for the same target. Prefetches the [place](Index::place).
     #[inline]
     pub(crate) fn seek_from(&self, leaf: usize, target: &Target<'_>, form: &KeyForm) -> usize {

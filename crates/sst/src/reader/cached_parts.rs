@@ -10,7 +10,7 @@ use crate::block_trace::TracedBlock;
 use crate::filter::FilterReader;
 use crate::format::BlockHandle;
 use crate::index::Index;
-use crate::part::Part;
+use crate::metadata_block::MetadataBlock;
 use crate::read_options::MetadataCaching;
 
 /// The kind of a part. Its number separates the cache keys of the kinds from each other and from those of
@@ -109,8 +109,8 @@ impl PartRef<'_> {
     }
 
     pub fn filter(&self) -> Result<&FilterReader> {
-        match self.block().part() {
-            Some(Part::Filter(filter)) => Ok(filter),
+        match self.block().metadata() {
+            Some(MetadataBlock::Filter(filter)) => Ok(filter),
             _ => Err(Error::corruption("the part in the block cache is no filter")),
         }
     }
@@ -118,8 +118,8 @@ impl PartRef<'_> {
 
 /// The index that `block` carries.
 pub(crate) fn index_of(block: &Block) -> Result<&Index> {
-    match block.part() {
-        Some(Part::Index(index)) => Ok(index),
+    match block.metadata() {
+        Some(MetadataBlock::Index(index)) => Ok(index),
         _ => Err(Error::corruption("the part in the block cache is no index")),
     }
 }

@@ -24,9 +24,9 @@ pub struct Located {
 }
 
 /// The state of an index search after its first step; the default is a search that has not started. See
-/// [`Table::approach`], [`Table::approach_index`].
+/// [`Table::begin_get`], [`Table::begin_index_seek`].
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Approached {
+pub struct IndexSeek {
     leaf: Option<usize>,
 }
 
@@ -105,16 +105,16 @@ impl Table {
         options: &BlockReadOptions,
         visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
     ) -> Result<Option<PinnedBytes>> {
-        self.get_approached(key, Approached::default(), options, visit)
+        self.get_with_seek(key, IndexSeek::default(), options, visit)
     }
 
-    /// Reads a key as [`Table::get`] does, with the result of [`Table::approach`] or
-    /// [`Table::approach_index`] for the same table and key.
+    /// Reads a key as [`Table::get`] does, with the result of [`Table::begin_get`] or
+    /// [`Table::begin_index_seek`] for the same table and key.
     #[inline]
-    pub fn get_approached(
+    pub fn get_with_seek(
         &self,
         key: &LookupKey,
-        approached: Approached,
+        index_seek: IndexSeek,
         options: &BlockReadOptions,
         visit: &mut impl FnMut(&[u8], Value<'_>) -> ControlFlow<()>,
     ) -> Result<Option<PinnedBytes>> {
@@ -124,7 +124,7 @@ impl Table {
         if !self.owned_filter_may_contain(key)? {
             return Ok(None);
         }
-        match self.locate_and_prefetch(key, approached)? {
+        match self.locate_and_prefetch(key, index_seek)? {
             Some(located) => self.get_by_owned(key, located, options, visit),
             None => Ok(None),
         }
@@ -134,7 +134,7 @@ impl Table {
     ///
     /// Separate steps are worth it if many keys are looked up at once: the caller takes each step for all
     /// keys, and their memory accesses overlap. The steps are [`Table::prefetch_filter`], this,
-    /// [`Table::approach_index`], [`Table::locate`], [`Table::prefetch_block_of`],
+    /// [`Table::begin_index_seek`], [`Table::locate`], [`Table::prefetch_block_of`],
     /// [`Table::prefetch_entry_of`], [`Table::get_located`].
     ///
     /// Errors: those of reading the filter, on the first call.
@@ -150,34 +150,34 @@ impl Table {
     /// The step after [`Table::passes_filter`]: prefetches the memory of the index. Does nothing if the index
     /// is not loaded.
     #[inline]
-    pub fn approach_index(&self, key: &LookupKey) -> Approached {
+    pub fn begin_index_seek(&self, key: &LookupKey) -> IndexSeek {
         let index = self.index.value.get();
-        Approached {
-            leaf: index.and_then(|index| index.approach_in_steps(&self.target(key.internal_key()))),
+        IndexSeek {
+            leaf: index.and_then(|index| index.begin_seek_in_steps(&self.target(key.internal_key()))),
         }
     }
 
-    /// Searches the index with the result of [`Table::approach_index`] for the same table and key. `None` if
-    /// the key is not in the table.
+    /// Searches the index with the result of [`Table::begin_index_seek`] for the same table and key. `None`
+    /// if the key is not in the table.
     ///
     /// Errors: those of reading the index, on the first call.
     #[inline]
-    pub fn locate(&self, key: &LookupKey, approached: Approached) -> Result<Option<Located>> {
+    pub fn locate(&self, key: &LookupKey, index_seek: IndexSeek) -> Result<Option<Located>> {
         match self.caches_parts() {
             true => Ok(Some(Located { block: UNLOCATED })),
-            false => Ok(self.locate_in_owned(key, approached)?.map(|(_, located)| located)),
+            false => Ok(self.locate_in_owned(key, index_seek)?.map(|(_, located)| located)),
         }
     }
 
-    /// A step before [`Table::get_approached`], for a key that is probably in this table: prefetches the
+    /// A step before [`Table::get_with_seek`], for a key that is probably in this table: prefetches the
     /// memory of the filter and of the index, so that both loads overlap. Does nothing for a part that is not
     /// loaded.
     #[inline]
-    pub fn approach(&self, key: &LookupKey) -> Approached {
+    pub fn begin_get(&self, key: &LookupKey) -> IndexSeek {
         self.prefetch_filter(key);
         let index = self.index.value.get();
-        Approached {
-            leaf: index.and_then(|index| index.approach(&self.target(key.internal_key()))),
+        IndexSeek {
+            leaf: index.and_then(|index| index.begin_seek(&self.target(key.internal_key()))),
         }
     }
 
@@ -195,14 +195,14 @@ impl Table {
             true => Ok(Some(Located {
                 block: UNLOCATED_UNFILTERED,
             })),
-            false => self.locate_and_prefetch(key, Approached::default()),
+            false => self.locate_and_prefetch(key, IndexSeek::default()),
         }
     }
 
     /// Locates a key as `locate_in_owned` does, and prefetches the block's entry index.
     #[inline]
-    fn locate_and_prefetch(&self, key: &LookupKey, approached: Approached) -> Result<Option<Located>> {
-        let located = self.locate_in_owned(key, approached)?;
+    fn locate_and_prefetch(&self, key: &LookupKey, index_seek: IndexSeek) -> Result<Option<Located>> {
+        let located = self.locate_in_owned(key, index_seek)?;
         Ok(located.map(|(index, located)| {
             index.place(located.block).prefetch();
             located
@@ -210,10 +210,10 @@ impl Table {
     }
 
     #[inline]
-    fn locate_in_owned(&self, key: &LookupKey, approached: Approached) -> Result<Option<(&Index, Located)>> {
+    fn locate_in_owned(&self, key: &LookupKey, index_seek: IndexSeek) -> Result<Option<(&Index, Located)>> {
         let index = self.owned_index()?;
         let target = self.target(key.internal_key());
-        let block = match approached.leaf {
+        let block = match index_seek.leaf {
             Some(leaf) => index.seek_from(leaf, &target, &self.form),
             None => self.seek_index(index, &target),
         };

@@ -34,13 +34,13 @@ const MOST: u64 = 1 << 20;
 pub struct BlocksInFlight {
     /// For a table whose index is in the cache: the part of the index that leads to the blocks.
     part: Option<BlockPin>,
-    runs: Vec<Run>,
+    runs: Vec<CoalescedRead>,
     /// Blocks that were in the cache already.
     cached: Vec<(usize, BlockPin)>,
 }
 
 /// The blocks of one read.
-struct Run {
+struct CoalescedRead {
     wanted: Vec<usize>,
     bytes: Range<u64>,
     /// The pending read. `None`: the blocks are read when a caller waits for them.
@@ -130,7 +130,7 @@ enum LookupPlace {
 #[derive(Default)]
 pub struct Prepared {
     /// The blocks of each run belong to one index, or one partition of it.
-    runs: VecDeque<Run>,
+    runs: VecDeque<CoalescedRead>,
     held: HeldBlocks,
     /// The range of the file that contains the held blocks: block numbers are those of one partition.
     held_bytes: Range<u64>,
@@ -162,7 +162,7 @@ impl Prepared {
             if run.gives(number, offset) {
                 self.held = HeldBlocks::default();
                 self.held_bytes = run.bytes.clone();
-                table.finish_run(index, run, options, &mut self.held);
+                table.finish_read(index, run, options, &mut self.held);
                 break;
             }
         }
@@ -173,7 +173,7 @@ impl Prepared {
     }
 }
 
-impl Run {
+impl CoalescedRead {
     /// True if block `number`, at `offset` of the file, is among the wanted blocks of this run.
     fn gives(&self, number: usize, offset: u64) -> bool {
         self.bytes.contains(&offset) && self.wanted.binary_search(&number).is_ok()
@@ -367,9 +367,9 @@ impl Table {
                             self.fetcher
                                 .start_fill(file, &mut Span::default(), bytes.start, len);
                         let read = Some(read);
-                        Run { wanted, bytes, read }
+                        CoalescedRead { wanted, bytes, read }
                     }
-                    false => Run {
+                    false => CoalescedRead {
                         wanted,
                         bytes,
                         read: None,
@@ -394,13 +394,19 @@ impl Table {
         };
         let Ok(index) = index else { return held };
         for run in begun.runs {
-            self.finish_run(index, run, options, &mut held);
+            self.finish_read(index, run, options, &mut held);
         }
         held.blocks.sort_unstable_by_key(|block| block.0);
         held
     }
 
-    fn finish_run(&self, index: &Index, run: Run, options: &BlockReadOptions, held: &mut HeldBlocks) {
+    fn finish_read(
+        &self,
+        index: &Index,
+        run: CoalescedRead,
+        options: &BlockReadOptions,
+        held: &mut HeldBlocks,
+    ) {
         let Range { start, end } = run.bytes;
         let mut span = Span {
             offset: start,

@@ -18,7 +18,7 @@ use crate::filter::FilterReader;
 use crate::filter::table_filter::FilterHandle;
 use crate::format::{BlockHandle, FOOTER_LEN};
 use crate::index::{Index, IndexBuilder, IndexCoding};
-use crate::part::Part;
+use crate::metadata_block::MetadataBlock;
 use crate::read_options::BlockReadOptions;
 
 impl Table {
@@ -66,10 +66,10 @@ impl Table {
                     .raw(handle, self.verify_checksums, |contents| {
                         FilterReader::new(contents)
                     })?
-                    .map(Part::Filter),
-                _ => self.read_index_block(handle, kind).map(Part::Index),
+                    .map(MetadataBlock::Filter),
+                _ => self.read_index_block(handle, kind).map(MetadataBlock::Index),
             };
-            part.map(Block::of_part)
+            part.map(Block::of_metadata)
                 .map_err(|error| self.fetcher.in_block(error, handle))
         };
         let Some(cache) = &self.cache else {
@@ -153,16 +153,18 @@ impl Table {
     /// A part restored from the secondary cache, and its charge.
     fn restore_part(&self, kind: PartKind, saved: &[u8]) -> Option<(Block, usize)> {
         let part = match kind {
-            PartKind::Filter | PartKind::FilterPartition => FilterReader::new(saved).map(Part::Filter),
+            PartKind::Filter | PartKind::FilterPartition => {
+                FilterReader::new(saved).map(MetadataBlock::Filter)
+            }
             _ => Index::restore(
                 saved,
                 self.properties.index_key_is_user_key,
                 self.limit_of_blocks(),
                 &self.stored_order,
             )
-            .map(Part::Index),
+            .map(MetadataBlock::Index),
         };
-        let block = part.map(Block::of_part).ok()?;
+        let block = part.map(Block::of_metadata).ok()?;
         let charge = block.charge();
         Some((block, charge))
     }

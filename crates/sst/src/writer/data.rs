@@ -27,7 +27,7 @@ const MAX_HELD: usize = 64 << 20;
 const SAMPLE_STEP: u64 = 545_055_921_143;
 
 /// The blocks that wait for the dictionary.
-struct Held {
+struct BufferedBlocks {
     blocks: Vec<Vec<u8>>,
     bytes: usize,
     limit: usize,
@@ -43,7 +43,7 @@ pub(super) struct DataSection {
     /// The threads that compress blocks, if the table uses them.
     parallel: Option<ParallelCompression>,
     may_be_parallel: bool,
-    held: Option<Held>,
+    held: Option<BufferedBlocks>,
     /// The compression dictionary. Empty if there is none.
     pub dictionary: Vec<u8>,
     /// The alignment of data blocks.
@@ -77,7 +77,7 @@ impl DataSection {
     pub fn new(sink: BlockSink, options: &TableWriterOptions) -> Result<DataSection> {
         let compression = options.compression;
         let opts = &options.compression_opts;
-        let held = (opts.max_dict_bytes > 0 && compression.uses_dictionary()).then(|| Held {
+        let held = (opts.max_dict_bytes > 0 && compression.uses_dictionary()).then(|| BufferedBlocks {
             blocks: Vec::new(),
             bytes: 0,
             limit: sample_bytes(opts)
@@ -272,7 +272,7 @@ impl DataSection {
     }
 }
 
-impl Held {
+impl BufferedBlocks {
     /// A dictionary trained from samples, or the samples themselves. Empty if the samples are too few to
     /// train from.
     fn dictionary(&self, compression: CompressionType, options: &CompressionOptions) -> Vec<u8> {

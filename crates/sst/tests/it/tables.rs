@@ -72,9 +72,9 @@ fn get(table: &Table, user_key: &[u8], seqno: u64, options: &BlockReadOptions) -
     assert_eq!(kept.as_deref(), found.last().map(|(_, value)| &value[..]));
     // The same lookup with the index searched in two steps.
     let mut again = Vec::new();
-    let approached = table.approach_index(&key);
+    let index_seek = table.begin_index_seek(&key);
     table
-        .get_approached(&key, approached, options, &mut |key, value| {
+        .get_with_seek(&key, index_seek, options, &mut |key, value| {
             again.push((internal_key::seqno(key), value.bytes().to_vec()));
             ControlFlow::Continue(())
         })
