@@ -28,13 +28,6 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(REMOTE),
     },
     Canary {
-        name: "a worker that fails leaves its tables",
-        file: "crates/engine/src/lifecycle/open_and_compact.rs",
-        right: "            let _ = worker.delete_outputs();\n",
-        wrong: "",
-        caught_by: Tests(REMOTE),
-    },
-    Canary {
         name: "a worker runs the compaction of another database",
         file: "crates/engine/src/lifecycle/open_and_compact.rs",
         right: "id.filter(|id| id != wanted && !wanted.is_empty())",

@@ -117,12 +117,7 @@ impl Db {
             override_options,
         )?;
         worker.prepare_directory()?;
-        let result = worker.run();
-        if result.is_err() {
-            // The error of the compaction is the one to report.
-            let _ = worker.delete_outputs();
-        }
-        Ok(result?.encode())
+        Ok(worker.run()?.encode())
     }
 }
 
@@ -180,33 +175,21 @@ impl<'a> Worker<'a> {
     /// Creates the output directory. Tables of an earlier attempt are deleted, if the caller expects them.
     fn prepare_directory(&self) -> Result<()> {
         self.options.fs.create_dir_all(self.output_dir)?;
-        if self.job.allow_resumption {
-            return self.delete_outputs();
-        }
-        match self.outputs()?.first() {
-            None => Ok(()),
-            Some(name) => Err(Error::invalid_argument(format!(
+        let mut names = self.options.fs.list(self.output_dir)?;
+        names.retain(|name| matches!(filename::parse(name), Some(FileKind::Table(_))));
+        match names.first() {
+            Some(name) if !self.job.allow_resumption => Err(Error::invalid_argument(format!(
                 "the output directory has a table already, {name}: allow_resumption deletes such tables"
             ))
             .in_file(self.output_dir)),
+            _ => names
+                .iter()
+                .try_for_each(|name| self.options.fs.remove(&self.output_dir.join(name))),
         }
     }
 
-    /// The names of the tables in the output directory.
-    fn outputs(&self) -> Result<Vec<String>> {
-        let mut names = self.options.fs.list(self.output_dir)?;
-        names.retain(|name| matches!(filename::parse(name), Some(FileKind::Table(_))));
-        Ok(names)
-    }
-
-    fn delete_outputs(&self) -> Result<()> {
-        let names = self.outputs()?;
-        names
-            .iter()
-            .try_for_each(|name| self.options.fs.remove(&self.output_dir.join(name)))
-    }
-
-    /// Opens the database, runs the compaction, and closes the database.
+    /// Opens the database, runs the compaction, and closes the database. A compaction that fails discards its
+    /// outputs, which the close deletes.
     fn run(&self) -> Result<CompactionServiceResult> {
         let (options, dir) = (&self.options, self.dir);
         let read = || ManifestTail::default().read(options, dir);
