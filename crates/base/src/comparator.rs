@@ -8,6 +8,10 @@ use std::sync::Arc;
 
 use crate::user_code;
 
+/// The suffix of names of comparators with timestamps of 8 bytes, least significant byte first; the rest of
+/// the name is that of the same order without timestamps.
+pub const TIMESTAMP_SUFFIX: &str = ".u64ts";
+
 /// An order that a user supplies. It must be total, and must never change for a database: MANIFEST and SSTs
 /// store its name.
 ///

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use base::comparator::TIMESTAMP_SUFFIX;
 use base::{Error, ErrorKind, InternalComparator, Kind, Result, SeqNo, UserComparator, internal_key};
 
 use crate::builder::VersionBuilder;
@@ -455,9 +456,6 @@ fn changes_files(edit: &VersionEdit) -> bool {
         && edit.blob_file_additions.is_empty()
         && edit.blob_file_garbages.is_empty())
 }
-
-/// The suffix of names of comparators with timestamps; the rest is the name of the same order without.
-const TIMESTAMP_SUFFIX: &str = ".u64ts";
 
 fn finish_family(id: u32, pending: Pending, comparator_for: &mut ComparatorFor<'_>) -> Result<FamilyState> {
     let recorded = pending.comparator.as_deref();

@@ -28,6 +28,7 @@ mod metadata_block;
 pub mod properties;
 pub mod read_options;
 pub mod reader;
+mod stored_order;
 mod unique_id;
 pub mod verify;
 pub mod writer;

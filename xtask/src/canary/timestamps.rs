@@ -7,6 +7,7 @@ const TIMESTAMPS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "timestamps:
 const TRIM: &[&str] = &["-p", "esker-dbtest", "--test", "it", "trim_history::"];
 const VERSIONS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "versions::"];
 const READER: &[&str] = &["-p", "esker-dbtest", "--test", "it", "sst_file_reader::"];
+const IN_MEMORY: &[&str] = &["-p", "esker-dbtest", "--test", "it", "timestamps_in_memory::"];
 const ROW_CACHE: &[&str] = &["-p", "esker-dbtest", "--test", "it", "row_cache::"];
 
 pub(super) const CANARIES: &[Canary] = &[
@@ -79,5 +80,33 @@ pub(super) const CANARIES: &[Canary] = &[
         right: "        put_varint64(&mut key, file.number);\n",
         wrong: "",
         caught_by: Tests(ROW_CACHE),
+    },
+    Canary {
+        name: "a row that was written after one of a newer timestamp comes back without timestamps",
+        file: "crates/engine/src/jobs/cut_timestamps.rs",
+        right: "*of == key && *seqno <= row.seqno",
+        wrong: "*of == key && *seqno == row.seqno",
+        caught_by: Tests(IN_MEMORY),
+    },
+    Canary {
+        name: "a flush that cuts timestamps off lets them be read",
+        file: "crates/engine/src/jobs/flush.rs",
+        right: "                    family.full_history_ts_low = low;\n",
+        wrong: "                    drop(low);\n",
+        caught_by: Tests(IN_MEMORY),
+    },
+    Canary {
+        name: "a recovery that cuts timestamps off lets them be read",
+        file: "crates/engine/src/lifecycle/recover.rs",
+        right: "            own.full_history_ts_low = low;\n",
+        wrong: "            drop(low);\n",
+        caught_by: Tests(IN_MEMORY),
+    },
+    Canary {
+        name: "an ingested file without timestamps is recorded as one with them",
+        file: "crates/engine/src/ingest/commit.rs",
+        right: "        user_defined_timestamps_persisted: !family.cuts_timestamps(),\n        padded_timestamp_size: family.cut_timestamp_size(),\n",
+        wrong: "",
+        caught_by: Tests(IN_MEMORY),
     },
 ];

@@ -288,6 +288,10 @@ impl TableCache {
 
     /// The highest timestamp in `file`, if its table is open and records it.
     pub fn max_timestamp(&self, file: &FileMetadata) -> Option<Box<[u8]>> {
+        if !file.user_defined_timestamps_persisted {
+            // All keys have the minimum timestamp.
+            return Some(vec![0; file.padded_timestamp_size].into());
+        }
         let table = self.slot(file).table.get()?;
         let newest = &table.properties().timestamp_max;
         (!newest.is_empty()).then(|| newest.as_slice().into())

@@ -378,7 +378,7 @@ impl DbInner {
             for ((file, place), nth) in own.files.iter().zip(places).zip(0..) {
                 let metadata = Arc::new(FileMetadata {
                     temperature: own.temperature,
-                    ..metadata(file, *place, epoch_of(own, epoch, nth), now)
+                    ..metadata(&own.family, file, *place, epoch_of(own, epoch, nth), now)
                 });
                 if place.level == 0 {
                     own.family.tables.note_level_0(&metadata);
@@ -494,6 +494,7 @@ fn epoch_of(own: &PreparedFamily, next: Option<u64>, nth: u64) -> Option<u64> {
 
 /// The MANIFEST's metadata of a file.
 pub(super) fn metadata(
+    family: &Family,
     file: &PreparedFile,
     place: Place,
     epoch_number: Option<u64>,
@@ -530,6 +531,8 @@ pub(super) fn metadata(
         epoch_number,
         min_timestamp: properties.timestamp_min.as_slice().into(),
         max_timestamp: properties.timestamp_max.as_slice().into(),
+        user_defined_timestamps_persisted: !family.cuts_timestamps(),
+        padded_timestamp_size: family.cut_timestamp_size(),
         ..FileMetadata::default()
     };
     metadata.stats.get_or_init(|| file_stats(properties));

@@ -192,8 +192,10 @@ impl DbInner {
                 seqno: 0,
             };
             let epoch = epochs.as_ref().map(|epochs| epochs[at]);
-            edit.new_files
-                .push((exported.level as u32, Arc::new(metadata(file, place, epoch, now))));
+            edit.new_files.push((
+                exported.level as u32,
+                Arc::new(metadata(family, file, place, epoch, now)),
+            ));
             places.push(place);
         }
         let mut writer = self.write.queue.lock();

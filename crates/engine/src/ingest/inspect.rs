@@ -264,12 +264,16 @@ fn check_properties(
 /// An error for files whose keys have another order or encoding than those of the family.
 fn check_order(properties: &TableProperties, family: &Family) -> Result<()> {
     check_comparator(properties, family)?;
-    if family.cmp.user().timestamp_size() > 0 && !properties.user_defined_timestamps_persisted {
-        return Err(Error::invalid_argument(
+    match properties.user_defined_timestamps_persisted {
+        _ if family.cmp.user().timestamp_size() == 0 => Ok(()),
+        true if family.cuts_timestamps() => Err(Error::invalid_argument(
+            "the file has the timestamps of its keys, and the column family does not persist them",
+        )),
+        false if !family.cuts_timestamps() => Err(Error::invalid_argument(
             "the file was written without the timestamps of its keys",
-        ));
+        )),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// An error for files whose keys have another order than those of the family.

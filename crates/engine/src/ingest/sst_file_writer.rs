@@ -312,6 +312,10 @@ impl SstFileWriter {
         if begin.len().min(end.len()) < cmp.timestamp_size() {
             return Err(Error::invalid_argument("Timestamp size mismatch"));
         }
+        let stamps = [begin, end].into_iter().flat_map(|key| cmp.timestamp(key));
+        if !self.table.persist_timestamps && stamps.into_iter().any(|byte| *byte != 0) {
+            return Err(only_minimum());
+        }
         match cmp.compare_without_timestamp(begin, end) {
             std::cmp::Ordering::Greater => {
                 return Err(Error::invalid_argument("end key comes before start key"));
@@ -337,6 +341,9 @@ impl SstFileWriter {
         self.table.row_limit.check(key, value)?;
         if key.len() < cmp.timestamp_size() {
             return Err(Error::invalid_argument("Timestamp size mismatch"));
+        }
+        if !self.table.persist_timestamps && cmp.timestamp(key).iter().any(|byte| *byte != 0) {
+            return Err(only_minimum());
         }
         if open.info.num_entries > 0 && cmp.compare(key, internal_key::user_key(&open.key)).is_le() {
             return Err(Error::invalid_argument(
@@ -393,6 +400,13 @@ impl SstFileWriter {
         }
         Ok(info)
     }
+}
+
+/// The refusal of a timestamp that the file does not store.
+fn only_minimum() -> Error {
+    Error::invalid_argument(
+        "persist_user_defined_timestamps flag is set to false, only minimum timestamp is accepted.",
+    )
 }
 
 impl Drop for SstFileWriter {

@@ -253,6 +253,7 @@ pub(crate) fn fresh_state(
     first_wal: u64,
 ) -> FamilyState {
     let table = family.super_version.load().mem.clone();
+    let persists = family.options.persist_user_defined_timestamps;
     let mut state = FamilyState {
         family,
         version,
@@ -265,7 +266,7 @@ pub(crate) fn fresh_state(
         retired: Vec::new(),
         flush_requested: None,
         log_number,
-        persist_user_defined_timestamps: true,
+        persist_user_defined_timestamps: persists,
         full_history_ts_low: Box::default(),
         stall: StallCondition::Normal,
         behind: false,
@@ -378,7 +379,7 @@ impl DbInner {
             column_family: id,
             column_family_add: Some(name.to_owned()),
             comparator: Some(family.cmp.user().name().to_owned()),
-            persist_user_defined_timestamps: Some(true),
+            persist_user_defined_timestamps: Some(options.persist_user_defined_timestamps),
             log_number: Some(wal),
             ..VersionEdit::default()
         };

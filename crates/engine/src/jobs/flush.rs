@@ -239,6 +239,17 @@ impl DbInner {
             .filter_map(|edit| flush.families.iter().find(|own| own.id == edit.column_family))
             .map(|own| (own.id, own.memtables.len()))
             .collect();
+        for edit in &mut edits {
+            let own = state.families.get(&edit.column_family);
+            let tables = flush
+                .families
+                .iter()
+                .zip(&written)
+                .find(|(own, _)| own.id == edit.column_family);
+            edit.full_history_ts_low = own
+                .zip(tables)
+                .and_then(|(own, (_, (tables, _)))| tables.raised_low(&own.family, &own.full_history_ts_low));
+        }
         // A family without rows records no WAL number, and no WAL is deleted before the MANIFEST says it is
         // obsolete.
         let needed = state.oldest_needed_wal_after(&flushed);
@@ -265,6 +276,9 @@ impl DbInner {
         self.apply_claimed(state, edits, None, |family| {
             if let Some((own, (flushed, cpu))) = all().find(|(own, _)| own.id == family.family.id) {
                 family.retire(own.memtables.len());
+                if let Some(low) = flushed.raised_low(&own.family, &family.full_history_ts_low) {
+                    family.full_history_ts_low = low;
+                }
                 if !flushed.tables.is_empty() {
                     let bytes = flushed.tables.iter().map(|table| table.file.size).sum();
                     family.stats.flushed(bytes, took, *cpu);

@@ -17,6 +17,7 @@ use memtable::Memtable;
 use rangedel::{FragmentedTombstones, RangeTombstone};
 
 use super::blob_outputs::{BlobOutputs, Blobs};
+use super::cut_timestamps::cut_timestamps;
 use super::output::{Destination, TableOutputs};
 use super::rewrite::FILTER_FACTORY;
 use super::streams::PlacedStream;
@@ -34,6 +35,8 @@ pub(crate) struct Flushed {
     pub tables: Vec<FlushedTable>,
     /// The blob files with values of the rows.
     pub blob_files: Vec<BlobFileAddition>,
+    /// The timestamp below which reads fail once the tables are installed, where tables have no timestamps.
+    pub full_history_ts_low: Option<Box<[u8]>>,
 }
 
 /// A table with rows of memtables.
@@ -45,6 +48,13 @@ pub(crate) struct FlushedTable {
 }
 
 impl Flushed {
+    /// The timestamp that the family's `full_history_ts_low` rises to from `low`, if it rises.
+    pub fn raised_low(&self, family: &Family, low: &[u8]) -> Option<Box<[u8]>> {
+        let user = family.cmp.user();
+        let rises = |new: &Box<[u8]>| low.is_empty() || user.compare_timestamp(new, low).is_gt();
+        self.full_history_ts_low.clone().filter(rises)
+    }
+
     /// The tables in the form that a version edit adds.
     pub fn new_files(&self) -> Vec<(u32, Arc<FileMetadata>)> {
         let tables = self.tables.iter();
@@ -72,7 +82,16 @@ impl DbInner {
         job: u64,
     ) -> Result<Flushed> {
         let started = family.clock.now();
-        let writer = MemtableWriter::new(self, family, memtables, placed, job)?;
+        let cut = match family.cuts_timestamps() {
+            true => cut_timestamps(family, memtables, &self.snapshots.seqnos())
+                .map_err(|error| family.in_memory(error))
+                .map(Some)?,
+            false => None,
+        };
+        let memtables = cut.as_ref().map_or(memtables, |cut| &cut.memtables);
+        let mut writer = MemtableWriter::new(self, family, memtables, placed, job)?;
+        // Rows without timestamps are older than it.
+        writer.full_history_ts_low = cut.as_ref().and_then(|cut| cut.full_history_ts_low.clone());
         let rest = Destination {
             level: None,
             flushed: true,
@@ -137,6 +156,7 @@ impl DbInner {
         Ok(Flushed {
             tables: tables.collect(),
             blob_files,
+            full_history_ts_low: cut.and_then(|cut| cut.full_history_ts_low),
         })
     }
 
@@ -174,6 +194,8 @@ struct MemtableWriter<'a> {
     tombstones: CompactionTombstones,
     /// The times at which rows were written, if the family preserves them.
     times: Option<Arc<SeqnoToTimeMapping>>,
+    /// The timestamp below which versions of keys are dropped, if there is one.
+    full_history_ts_low: Option<Box<[u8]>>,
     /// The outputs of large values; `None` if no part writes blob files.
     blobs: Option<Arc<Mutex<BlobOutputs>>>,
 }
@@ -201,6 +223,7 @@ impl<'a> MemtableWriter<'a> {
             tombstones: CompactionTombstones::new(family.cmp.user().clone(), &borrowed),
             snapshots,
             times: db.times_of(family, [])?.map(Arc::new),
+            full_history_ts_low: None,
             blobs: BlobOutputs::new(
                 db,
                 family,
@@ -248,6 +271,7 @@ impl<'a> MemtableWriter<'a> {
             filter: self.db.filter_of_memtables(family, self.job),
             blobs: hook,
             preserve_from: self.db.preserved_from(family, self.times.as_deref()),
+            full_history_ts_low: self.full_history_ts_low.as_deref().map(<[u8]>::to_vec),
             row_limit: family.values.row_limit,
             end: end.map(<[u8]>::to_vec),
             bottommost,

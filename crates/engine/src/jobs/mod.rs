@@ -7,6 +7,7 @@ pub(crate) mod compaction;
 pub mod compaction_service;
 pub mod control;
 pub(crate) mod creation_reason;
+pub(crate) mod cut_timestamps;
 pub(crate) mod delete_files;
 pub(crate) mod error_handler;
 pub(crate) mod families;

@@ -340,6 +340,7 @@ impl<'a> TableOutputs<'a> {
 pub(crate) fn table_format(options: &ColumnFamilyOptions, cmp: &InternalComparator) -> TableWriterOptions {
     let table = &options.table;
     TableWriterOptions {
+        persist_timestamps: options.persist_user_defined_timestamps,
         format_version: table.format_version,
         checksum: table.checksum,
         block_size: table.block_size as usize,
@@ -528,6 +529,8 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
             unique_id: properties.unique_id(),
             min_timestamp: properties.timestamp_min.as_slice().into(),
             max_timestamp: properties.timestamp_max.as_slice().into(),
+            user_defined_timestamps_persisted: !self.family.cuts_timestamps(),
+            padded_timestamp_size: self.family.cut_timestamp_size(),
             ..FileMetadata::default()
         };
         if self.destination.level.is_none() {

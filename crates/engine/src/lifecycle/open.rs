@@ -32,7 +32,7 @@ use crate::log::listeners::tell_without_effect;
 use crate::log::listeners::with_file_listeners;
 use crate::log::{self, InfoLog, log_line};
 use crate::options::Options;
-use crate::options::check::check_options;
+use crate::options::check::{check_options, check_recorded_timestamps};
 use crate::options::names::STATS_COLUMN_FAMILY;
 use crate::options::sst_file_manager::is_trash;
 use crate::options::write_buffer_manager::WriteBufferManager;
@@ -317,7 +317,7 @@ fn create(options: &Options, dir: &Path) -> Result<()> {
     let edit = VersionEdit {
         db_id: options.write_dbid_to_manifest.then_some(db_id),
         comparator: Some(options.column_family.comparator.name().to_owned()),
-        persist_user_defined_timestamps: Some(true),
+        persist_user_defined_timestamps: Some(options.column_family.persist_user_defined_timestamps),
         log_number: Some(0),
         next_file_number: Some(FIRST_MANIFEST + 1),
         last_sequence: Some(0),
@@ -443,6 +443,7 @@ pub(crate) fn assemble_db(
             true => &stats_options,
             false => options.family(&family.name),
         };
+        check_recorded_timestamps(options, &family, family_options)?;
         let stored = stored.as_ref().map(|stored| stored.stored(&family.name));
         let levels = family_options.num_levels as usize;
         if family.version.num_non_empty_levels() > levels {
@@ -466,7 +467,6 @@ pub(crate) fn assemble_db(
         }
         tell_without_effect(&family.name, family_options, None, &listeners);
         let mut own = fresh_state(assembled, version, family.log_number, family.log_number);
-        own.persist_user_defined_timestamps = family.persist_user_defined_timestamps;
         own.full_history_ts_low = family.full_history_ts_low;
         state.families.insert(id, own);
     }

@@ -725,6 +725,9 @@ impl DbInner {
         let epoch_number = own.version.next_epoch_number();
         let (start, before) = (self.options.clock.now(), thread_cpu());
         let flushed = self.write_memtables(&family, &[table], &[], epoch_number, RECOVERY_JOB)?;
+        if let Some(low) = flushed.raised_low(&family, &own.full_history_ts_low) {
+            own.full_history_ts_low = low;
+        }
         if !flushed.tables.is_empty() {
             let bytes: u64 = flushed.tables.iter().map(|table| table.file.size).sum();
             let took = self.options.clock.now().saturating_sub(start);

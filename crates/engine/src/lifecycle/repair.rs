@@ -545,10 +545,11 @@ impl Repair<'_> {
         let highest = known.last().copied().max(self.highest_family);
         let mut next = highest.unwrap_or(0).max(self.recorded.max_column_family) + 1;
         let mut add = |id: u32, name: String, cmp: UserComparator| {
+            let persist_timestamps = self.options.family(&name).persist_user_defined_timestamps;
             families.entry(id).or_insert(FoundFamily {
                 name,
                 cmp,
-                persist_timestamps: true,
+                persist_timestamps,
                 tables: Vec::new(),
             });
         };

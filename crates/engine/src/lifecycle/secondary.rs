@@ -437,7 +437,6 @@ impl DbInner {
             });
             own.version = version;
             own.log_number = family.log_number;
-            own.persist_user_defined_timestamps = family.persist_user_defined_timestamps;
             own.full_history_ts_low.clone_from(&family.full_history_ts_low);
             let mut memories: VecDeque<Memory> = reading.wals.memories(id).collect();
             if let Some(newest) = memories.pop_back() {

@@ -19,7 +19,8 @@ impl Db {
     /// # Errors
     /// Those of [`open`](Db::open). `InvalidArgument` if `trim_ts` has another length than the timestamps of
     /// a family, or with [`avoid_flush_during_recovery`](Options::avoid_flush_during_recovery), with which
-    /// rows would stay in memory.
+    /// rows would stay in memory. `NotSupported` if a family's tables have no timestamps
+    /// ([`persist_user_defined_timestamps`](crate::ColumnFamilyOptions::persist_user_defined_timestamps)).
     pub fn open_and_trim_history(options: &Options, path: impl AsRef<Path>, trim_ts: &[u8]) -> Result<Db> {
         if options.avoid_flush_during_recovery {
             return Err(Error::invalid_argument(
@@ -42,6 +43,12 @@ impl Db {
                 return Err(Error::invalid_argument(format!(
                     "trim_ts has {} bytes, the timestamps of column family {} have {size}",
                     trim_ts.len(),
+                    family.name
+                )));
+            }
+            if family.cuts_timestamps() {
+                return Err(Error::not_supported(format!(
+                    "history of column family {} cannot be trimmed: its tables have no timestamps (persist_user_defined_timestamps=false)",
                     family.name
                 )));
             }

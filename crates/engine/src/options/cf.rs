@@ -226,6 +226,14 @@ option_table! {
         /// give the time; that costs a few bits per key where they would be zeroed. 0: not recorded. Default:
         /// 0.
         preserve_internal_time_seconds: u64 = 0, domain["0", "0", "0", "1", "1000"];
+        /// Tables store user-defined timestamps. If false, memtables and WALs have them and a flush cuts them
+        /// off: rows of tables have the minimum timestamp, older versions are dropped, and
+        /// `full_history_ts_low` rises above the timestamps of the flushed rows, so that reads at older
+        /// timestamps fail. The timestamps of a key must rise with its writes. A flush copies its memtables,
+        /// which takes their memory once more. Needs timestamps of 8 bytes, a comparator whose name ends with
+        /// `.u64ts`, `allow_concurrent_memtable_write=false`, and no `atomic_flush`. A family with timestamps
+        /// that was created with another value is refused; it has no effect on other families. Default: true.
+        persist_user_defined_timestamps: bool = true, domain["true", "false"];
         /// Writes large values to blob files, and references to them into the tables: compactions then merge
         /// keys and leave values alone, which saves writes if values are large. A read costs one more access,
         /// and overwritten or deleted values take space until their blob file is emptied

@@ -1,6 +1,7 @@
 //! The checks of the options of a database and of its families.
 
-use base::{Error, Result, protection};
+use base::comparator::TIMESTAMP_SUFFIX;
+use base::{Error, Result, UserComparator, protection};
 use codec::compression::{CompressionOptions, CompressionType};
 use sst::format::IndexType;
 
@@ -20,6 +21,8 @@ pub(crate) fn check_family_options(
     wrong.take_all(wrong_with(family), &of_family(name));
     wrong.take(check_memtables(options, name, family));
     wrong.take(check_paths(options, family));
+    let persists = family.persist_user_defined_timestamps;
+    wrong.take(check_timestamps(options, &family.comparator, persists));
     wrong.result()
 }
 
@@ -98,6 +101,42 @@ fn check_memtables(options: &Options, name: &str, family: &ColumnFamilyOptions) 
         )));
     }
     Ok(())
+}
+
+/// `NotSupported` if timestamps cannot be kept out of tables.
+fn check_timestamps(options: &Options, comparator: &UserComparator, persists: bool) -> Result<()> {
+    // The texts are RocksDB's, which lack some blanks.
+    let refuse = |why: &str| {
+        Err(Error::not_supported(format!(
+            "Not persisting user-defined timestamps{why}"
+        )))
+    };
+    match comparator.timestamp_size() {
+        0 => Ok(()),
+        _ if persists => Ok(()),
+        _ if options.atomic_flush => refuse(" feature is not supportedin combination with atomic flush."),
+        _ if options.allow_concurrent_memtable_write => {
+            refuse(" feature is not supported in combination with concurrent memtable write.")
+        }
+        8 if comparator.name().ends_with(TIMESTAMP_SUFFIX) => Ok(()),
+        _ => refuse("feature only support user-defined timestamps formatted as uint64_t."),
+    }
+}
+
+/// Same as [`check_family_options`] for timestamps, with the comparator of a family in a MANIFEST, and
+/// `InvalidArgument` if its tables have timestamps where the options want none, or the other way round.
+pub(crate) fn check_recorded_timestamps(
+    options: &Options,
+    recorded: &manifest::FamilyState,
+    family: &ColumnFamilyOptions,
+) -> Result<()> {
+    let persists = family.persist_user_defined_timestamps;
+    if recorded.comparator.timestamp_size() > 0 && recorded.persist_user_defined_timestamps != persists {
+        return Err(Error::invalid_argument(
+            "Cannot toggle the persist_user_defined_timestamps flag for a column family with user-defined timestamps feature enabled.",
+        ));
+    }
+    check_timestamps(options, &recorded.comparator, persists)
 }
 
 /// `NotSupported` if there are too many directories of tables.

@@ -210,7 +210,6 @@ const LOST: &[Row] = lost_options! {
         compression_manager ["nullptr", "BuiltinV2"] Results "tables that it has compressed in a way of its own are not read";
         disallow_memtable_writes ["false"] Results "the family takes writes that RocksDB refuses";
         inplace_update_support ["false"] Results "rows are not overwritten in memory: a snapshot keeps its values, and each overwrite takes room in the memtable";
-        persist_user_defined_timestamps ["true"] Results "keys are written with their timestamps";
         table_factory ["BlockBasedTable"] Results "tables that are not block-based are not read, and none are written";
         verify_output_flags ["0"] Durability "what is written is read back by paranoid_file_checks alone";
         blob_compression_opts [] Space "blobs are compressed at the default level";

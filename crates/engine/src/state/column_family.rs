@@ -72,6 +72,19 @@ pub(crate) struct Family {
 pub(crate) const CLOSED: u64 = u64::MAX;
 
 impl Family {
+    /// True if keys lose their timestamps in tables.
+    pub fn cuts_timestamps(&self) -> bool {
+        self.cut_timestamp_size() > 0
+    }
+
+    /// The bytes of the timestamp that each key loses in a table; 0 if keys are stored whole.
+    pub fn cut_timestamp_size(&self) -> usize {
+        match self.options.persist_user_defined_timestamps {
+            true => 0,
+            false => self.cmp.user().timestamp_size(),
+        }
+    }
+
     /// The number of the directory for tables of `level`, in styles in which a level has one.
     pub fn path_of_level(&self, level: usize) -> u32 {
         match self.paths.len() {

@@ -1,12 +1,10 @@
 //! Opening a table: footer, metaindex, properties, dictionary and range deletions. Index and filter are
 //! loaded on request.
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
-use base::comparator::Comparator;
 use base::internal_key;
-use base::{Error, Kind, MAX_SEQNO, ParsedInternalKey, Result, SeqNo, UserComparator};
+use base::{Error, Kind, MAX_SEQNO, ParsedInternalKey, Result, SeqNo};
 use rangedel::{FragmentedTombstones, RangeTombstone};
 use vfs::RandomAccessFile;
 
@@ -21,6 +19,7 @@ use crate::filter::table_filter::FilterHandle;
 use crate::format::{BlockHandle, FOOTER_LEN, Footer, IndexType, meta};
 use crate::properties::{GLOBAL_SEQNO, TableProperties};
 use crate::read_options::TableReadOptions;
+use crate::stored_order::without_timestamps;
 
 /// The bytes read at once from the end of a file to open it: footer, metaindex, properties and often the
 /// index.
@@ -375,33 +374,4 @@ fn read_range_deletions(block: &Block, form: &KeyForm) -> Result<Vec<RangeTombst
         });
     }
     Ok(tombstones)
-}
-
-/// The order of keys whose timestamps were stripped.
-fn without_timestamps(order: &UserComparator) -> UserComparator {
-    match order {
-        UserComparator::BytewiseU64Ts => UserComparator::Bytewise,
-        UserComparator::ReverseBytewiseU64Ts => UserComparator::ReverseBytewise,
-        UserComparator::Custom(custom) => UserComparator::Custom(Arc::new(MinimumTimestamps(custom.clone()))),
-        UserComparator::Bytewise | UserComparator::ReverseBytewise => order.clone(),
-    }
-}
-
-/// A user's order over stored keys without timestamps, which all have the minimum timestamp. It copies both
-/// keys for each comparison, because a user's order compares only keys with timestamps.
-struct MinimumTimestamps(Arc<dyn Comparator>);
-
-impl Comparator for MinimumTimestamps {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        let with_timestamp = |key: &[u8]| {
-            let mut key = key.to_vec();
-            key.resize(key.len() + self.0.timestamp_size(), 0);
-            key
-        };
-        self.0.compare(&with_timestamp(a), &with_timestamp(b))
-    }
 }

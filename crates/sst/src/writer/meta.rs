@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use base::internal_key;
-use base::{Error, InternalComparator, Kind, MAX_SEQNO, Result};
+use base::{Error, InternalComparator, Kind, MAX_SEQNO, Result, UserComparator};
 use codec::CompressionType;
 use rangedel::{FragmentedTombstones, RangeTombstone};
 use vfs::FileSync;
@@ -49,6 +49,22 @@ impl Bounds {
         self.smallest_seqno = self.smallest_seqno.min(tombstone.seqno);
         self.largest_seqno = self.largest_seqno.max(tombstone.seqno);
     }
+
+    /// Completes the bounds of `entries` entries: puts back the timestamps of `size` bytes that the stored
+    /// keys lack, the minimum one, and the maximum one in the sentinel of a range tombstone's end.
+    fn complete(&mut self, entries: u64, size: usize) {
+        if entries == 0 {
+            self.smallest_seqno = 0;
+        }
+        let sentinel = internal_key::pack_trailer(MAX_SEQNO, Kind::RangeDeletion as u8);
+        for key in [&mut self.smallest, &mut self.largest] {
+            if let Some(end) = key.len().checked_sub(internal_key::TRAILER_LEN) {
+                let is_sentinel = internal_key::trailer(key) == sentinel;
+                let fill = if is_sentinel { 0xff } else { 0 };
+                key.splice(end..end, std::iter::repeat_n(fill, size));
+            }
+        }
+    }
 }
 
 /// The smallest and the largest internal key of a table that holds nothing but `tombstone`.
@@ -79,6 +95,8 @@ fn finish(writer: TableWriter, sync: bool) -> Result<(TableSummary, Option<Arc<d
         smallest_seqno,
         largest_seqno,
         timestamps,
+        cut,
+        order,
         ..
     } = writer;
     let cmp = &options.cmp;
@@ -144,9 +162,7 @@ fn finish(writer: TableWriter, sync: bool) -> Result<(TableSummary, Option<Arc<d
         metaindex.push((meta::RANGE_DEL, handle));
         properties.entry_largest_seqno = Some(largest_seqno);
     }
-    if properties.num_entries == 0 {
-        bounds.smallest_seqno = 0;
-    }
+    bounds.complete(properties.num_entries, cut);
 
     properties.data_size = data_size;
     properties.tail_start_offset = Some(data_size);
@@ -162,7 +178,7 @@ fn finish(writer: TableWriter, sync: bool) -> Result<(TableSummary, Option<Arc<d
         (properties.timestamp_min, properties.timestamp_max) = (min, max);
     }
     properties.compression = compression_property(&options, &sink);
-    describe(&mut properties, &options);
+    describe(&mut properties, &options, (&order, cut == 0));
     metaindex.push((meta::PROPERTIES, write_properties(&mut sink, &properties)?));
 
     let metaindex = write_metaindex(&mut sink, metaindex)?;
@@ -220,8 +236,14 @@ fn write_filter(
     Ok(Some((name, sink.write_plain(&mut contents)?)))
 }
 
-/// Sets the properties that come from the options.
-fn describe(properties: &mut TableProperties, options: &TableWriterOptions) {
+/// Sets the properties that come from the options, for whole keys in the given order, and true if they are
+/// stored whole.
+fn describe(
+    properties: &mut TableProperties,
+    options: &TableWriterOptions,
+    (order, is_whole): (&UserComparator, bool),
+) {
+    properties.user_defined_timestamps_persisted = is_whole;
     let name = |name: Option<&str>| name.unwrap_or(NONE).as_bytes().to_vec();
     let extractor = options.prefix_extractor.as_deref();
     properties.whole_key_filtering = Some(options.whole_key_filtering);
@@ -230,7 +252,6 @@ fn describe(properties: &mut TableProperties, options: &TableWriterOptions) {
     properties.filter_policy = options.filter.name().into();
     properties.column_family_id = options.cf_id.into();
     properties.column_family_name = options.cf_name.clone();
-    let order = options.cmp.user();
     match order.is_told_to_rocksdb() {
         true => properties.comparator = order.name().into(),
         false => properties.untold_comparator = order.name().into(),

@@ -31,7 +31,7 @@ use std::cmp::Ordering;
 
 use base::entry_type::EntryType;
 use base::internal_key::{TRAILER_LEN, trailer, user_key};
-use base::{Error, Kind, Result, SeqNo, shared_len};
+use base::{Error, Kind, Result, SeqNo, UserComparator, shared_len};
 use rangedel::RangeTombstone;
 use vfs::WritableFile;
 
@@ -73,6 +73,12 @@ pub struct TableWriter {
     /// The prefixes of a hash index.
     prefixes: Option<PrefixBlocks>,
     timestamp_size: usize,
+    /// The bytes of the timestamps that are cut off from the keys; 0 if keys are stored whole.
+    cut: usize,
+    /// The order of whole keys, which the properties name.
+    order: UserComparator,
+    /// A buffer for a key without its timestamp.
+    bare: Vec<u8>,
     range_tombstones: Vec<RangeTombstone>,
     block_properties: Option<Box<BlockProperties>>,
     /// The approximate size of the file without the current block.
@@ -94,8 +100,10 @@ impl TableWriter {
     ///
     /// Errors: `InvalidArgument` for options that contradict each other, `NotSupported` for a compression
     /// type that is not written.
-    pub fn new(file: Box<dyn WritableFile>, options: TableWriterOptions) -> Result<TableWriter> {
+    pub fn new(file: Box<dyn WritableFile>, mut options: TableWriterOptions) -> Result<TableWriter> {
         options.check()?;
+        let order = options.cmp.user().clone();
+        let cut = options.cut_timestamps();
         let sink = BlockSink::new(
             file,
             options.checksum,
@@ -149,6 +157,9 @@ impl TableWriter {
             estimate: 0,
             plain_order: options.cmp.user().is_bytewise() && timestamp_size == 0,
             timestamp_size,
+            cut,
+            order,
+            bare: Vec::new(),
             range_tombstones: Vec::new(),
             block_properties: BlockProperties::new(&options.block_property_collectors),
             properties: TableProperties::default(),
@@ -181,12 +192,32 @@ impl TableWriter {
     /// is no internal key, for a range tombstone, and for keys and values beyond
     /// [`row_limit`](TableWriterOptions::row_limit). Also those of the file.
     pub fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
+        if self.cut > 0 {
+            return self.add_cut(internal_key, value);
+        }
         let common = shared_len(self.block.last_key(), internal_key);
         self.add_sharing(internal_key, common, value)
     }
 
+    /// Adds an entry without its key's timestamp.
+    #[cold]
+    fn add_cut(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
+        let Some(bare) = internal_key.len().checked_sub(TRAILER_LEN + self.cut) else {
+            return Err(bad_entry(internal_key, value));
+        };
+        let mut key = std::mem::take(&mut self.bare);
+        key.clear();
+        key.extend_from_slice(&internal_key[..bare]);
+        key.extend_from_slice(&internal_key[bare + self.cut..]);
+        let common = shared_len(self.block.last_key(), &key);
+        let added = self.add_sharing(&key, common, value);
+        self.bare = key;
+        added
+    }
+
     /// Adds an entry as [`add`](TableWriter::add) does, for a key that has exactly `common` leading bytes in
-    /// common with the [previous key](TableWriter::last_key).
+    /// common with the [previous key](TableWriter::last_key). In a table without timestamps it is the key as
+    /// it is stored.
     #[inline]
     pub fn add_sharing(&mut self, internal_key: &[u8], common: usize, value: &[u8]) -> Result<()> {
         base::invariant!(common == shared_len(self.block.last_key(), internal_key));
@@ -273,14 +304,14 @@ impl TableWriter {
     /// `end`, which are user keys with their timestamps. Tombstones may come in any order and overlap; they
     /// are fragmented when the table is finished. A tombstone that covers nothing is dropped.
     pub fn add_range_tombstone(&mut self, start: &[u8], end: &[u8], seqno: SeqNo) -> Result<()> {
-        if start.len().min(end.len()) < self.timestamp_size {
+        if start.len().min(end.len()) < self.timestamp_size + self.cut {
             return Err(bad_entry(start, end));
         }
         self.options.row_limit.check_key(start)?;
         self.options.row_limit.check_key(end)?;
         self.range_tombstones.push(RangeTombstone {
-            start: start.to_vec(),
-            end: end.to_vec(),
+            start: start[..start.len() - self.cut].to_vec(),
+            end: end[..end.len() - self.cut].to_vec(),
             seqno,
         });
         Ok(())

@@ -15,12 +15,16 @@ use crate::format::{
     FV_CONTEXT_CHECKSUMS, IndexShortening, IndexType, MAX_FORMAT_VERSION, MIN_FORMAT_VERSION,
 };
 use crate::properties::{TableProperties, UNKNOWN_COLUMN_FAMILY};
+use crate::stored_order::without_timestamps;
 
 /// The options for writing a table. Names, units and defaults are RocksDB's, except as noted.
 #[derive(Clone)]
 pub struct TableWriterOptions {
     /// The order of the keys.
     pub cmp: InternalComparator,
+    /// True if the table stores keys with their timestamps. Otherwise they are cut off, and a reader adds the
+    /// minimum timestamp, which all of them must have. No effect on orders without timestamps. Default: true.
+    pub persist_timestamps: bool,
     /// The format version, which determines the readers of the file: 5 is for RocksDB 6.6 and later, 6 for
     /// 8.6 and later, 7 for 10.4 and later, 2 to 4 for older releases. Default: 5.
     pub format_version: u32,
@@ -125,6 +129,7 @@ impl TableWriterOptions {
     pub fn new(cmp: InternalComparator) -> TableWriterOptions {
         TableWriterOptions {
             cmp,
+            persist_timestamps: true,
             format_version: 5,
             checksum: ChecksumType::Xxh3,
             compression: CompressionType::Lz4,
@@ -166,6 +171,19 @@ impl TableWriterOptions {
             property_collectors: "[]".to_owned(),
             statistics: None,
         }
+    }
+
+    /// Makes the options those of the stored keys, if these have no timestamps. Returns the bytes that are
+    /// cut off from each key.
+    pub(super) fn cut_timestamps(&mut self) -> usize {
+        let size = self.cmp.user().timestamp_size();
+        if self.persist_timestamps || size == 0 {
+            return 0;
+        }
+        self.cmp = InternalComparator::new(without_timestamps(self.cmp.user()));
+        // RocksDB looks a key up by its hash only in tables of orders without timestamps.
+        self.data_block_hash_table_util_ratio = None;
+        size
     }
 
     /// A block of at most this size is never closed, whatever entry comes next, if blocks have `block_size`.

@@ -125,13 +125,9 @@ fn timestamps_that_were_not_persisted_are_put_back() {
     for (stored_order, order) in pairs {
         let mut stored = numbered(300);
         stored.sort_by(|a, b| cmp(&stored_order).compare(&a.0, &b.0));
-        let mut options = options(&stored_order);
-        let persisted = b"rocksdb.user.defined.timestamps.persisted".to_vec();
-        options.user_properties.insert(persisted, vec![0]);
-        let start = &stored[7].0[..9];
-        let end = &stored[100].0[..9];
-        let bytes = write(options, &stored, &[(start, end, 1000)]);
-        let table = Table::open(file("ts.sst", bytes), TableReadOptions::new(cmp(&order))).unwrap();
+        let mut options = options(&order);
+        options.persist_timestamps = false;
+        let [start, end] = [7, 100].map(|at: usize| [&stored[at].0[..9], &[0; 8]].concat());
         let entries: Entries = stored
             .iter()
             .map(|(key, value)| {
@@ -142,6 +138,13 @@ fn timestamps_that_were_not_persisted_are_put_back() {
                 )
             })
             .collect();
+        let bytes = write(options, &entries, &[(&start, &end, 1000)]);
+        let table = Table::open(file("ts.sst", bytes), TableReadOptions::new(cmp(&order))).unwrap();
+        let properties = table.properties();
+        assert!(!properties.user_defined_timestamps_persisted);
+        assert_eq!(properties.comparator_name(), order.name());
+        let bare = stored.iter().map(|(key, _)| key.len() as u64).sum::<u64>();
+        assert_eq!(properties.raw_key_size, bare + 9 + 8);
         let read = BlockReadOptions::default();
         check_cursor(|| table.cursor(read), &entries, &cmp(&order), rng::seed());
         for (key, _) in &entries {
