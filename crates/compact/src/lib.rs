@@ -52,7 +52,7 @@ pub use filter::{
 };
 pub use levels::LevelTargets;
 pub use options::{CompactionPri, LeveledOptions};
-pub use outputs::{FileBounds, OutputRange, OutputSink, write_outputs};
+pub use outputs::{FileBounds, OutputRange, OutputSink, write_outputs, write_outputs_by_age};
 pub use partitioner::{
     PartitionerContext, SstPartitioner, SstPartitionerFactory, SstPartitionerFixedPrefixFactory,
 };
@@ -64,7 +64,7 @@ pub use picker::range::{
 };
 pub use picker::trim::pick_to_trim;
 pub use picker::{FileFacts, JobId, NoFacts, PickContext, Running, pick};
-pub use plan::{CompactionReason, LevelFiles, Plan};
+pub use plan::{CompactionReason, LevelFiles, Plan, UpperOutput};
 pub use score::{LevelScore, Scores};
 pub use seqno_to_time::SeqnoToTimeMapping;
 pub use split::{Border, OutputSplitter, SplitLimits};

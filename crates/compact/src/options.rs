@@ -1,6 +1,6 @@
 //! The options of leveled compaction, with RocksDB's names, units and defaults.
 
-use manifest::Version;
+use manifest::{FileMetadata, Version};
 
 use crate::blob_gc::BlobGarbageCollection;
 use crate::styles::Style;
@@ -112,6 +112,9 @@ pub struct LeveledOptions {
     pub style: Style,
     /// Size of a memtable in bytes. Default: 64 MiB.
     pub write_buffer_size: u64,
+    /// Age in seconds below which rows stay out of the last level; 0: all rows may be there. Leveled and
+    /// universal compaction only. Default: 0.
+    pub preclude_last_level_data_seconds: u64,
 }
 
 impl Default for LeveledOptions {
@@ -138,11 +141,37 @@ impl Default for LeveledOptions {
             bottommost_file_compaction_delay: 0,
             style: Style::Level,
             write_buffer_size: 64 << 20,
+            preclude_last_level_data_seconds: 0,
         }
     }
 }
 
 impl LeveledOptions {
+    /// The level that takes the rows of a compaction to `output_level` that are too recent for it; `None`:
+    /// rows of any age may go there.
+    pub fn upper_level(&self, output_level: usize) -> Option<usize> {
+        let by_age = self.preclude_last_level_data_seconds > 0
+            && matches!(self.style, Style::Level | Style::Universal(_))
+            && output_level + 1 == self.num_levels;
+        // Recent rows do not go back to L0.
+        output_level.checked_sub(1).filter(|&upper| by_age && upper > 0)
+    }
+
+    /// True if a file of the level above the last one may have rows that are old enough for the last level,
+    /// by a tenth of the age: it would be rewritten again and again, for the few rows that have become old
+    /// enough meanwhile.
+    pub fn may_have_old_rows(&self, file: &FileMetadata, now: u64) -> bool {
+        let age = self.preclude_last_level_data_seconds;
+        let oldest = file.oldest_ancestor_time;
+        oldest <= now.saturating_sub(age.saturating_add(age.div_ceil(10)))
+    }
+
+    /// True if all rows of a file are old enough for the last level.
+    pub fn has_old_rows_only(&self, file: &FileMetadata, now: u64) -> bool {
+        let created = file.file_creation_time;
+        created > 0 && created <= now.saturating_sub(self.preclude_last_level_data_seconds)
+    }
+
     /// The maximum size of one compaction, in bytes, with the default resolved.
     pub fn max_compaction_bytes(&self) -> u64 {
         match self.max_compaction_bytes {

@@ -188,57 +188,146 @@ pub struct OutputRange<'a> {
 pub fn write_outputs<C: BlockwiseCursor, S: OutputSink<C>>(
     cursor: &mut CompactionCursor<C>,
     range: OutputRange<'_>,
-    mut splitter: OutputSplitter,
+    splitter: OutputSplitter,
     sink: &mut S,
 ) -> Result<()> {
-    let mut partitions = splitter.partitioner.take().map(Partitions::new);
+    let mut output = Output::new(cursor, range, splitter, sink, Share::All);
     // A partitioner is asked about each key.
-    let by_many = cursor.may_keep_blocks() && partitions.is_none();
-    let mut files = Files {
-        _input: PhantomData,
-        cmp: InternalComparator::new(cursor.comparator().clone()),
-        sink,
-        bounds: FileBounds::default(),
-        lower: range.start.map(<[u8]>::to_vec),
-        is_open: false,
-    };
-    let mut beyond = cursor.beyond();
-    // True from the first key or tombstone start of the current file on.
-    let mut begun = false;
+    let by_many = cursor.may_keep_blocks() && output.partitions.is_none();
     while cursor.valid() && !cursor.stops_if_cancelled() {
-        let size = begun.then(|| if files.is_open { files.sink.file_size() } else { 0 });
-        let starts_user_key = cursor.starts_user_key();
-        let mut stop = splitter.should_stop_before(cursor.key(), size, starts_user_key);
-        if let Some(partitions) = &mut partitions
-            && starts_user_key
-        {
-            stop |= partitions.begins_at(cursor.key(), size);
-        }
-        if stop {
-            let next = order::bare_user_key(cursor.comparator(), cursor.key()).to_vec();
-            files.close(cursor, &mut beyond, Some(next))?;
-        }
-        begun = true;
+        output.cut_before(cursor, cursor.starts_user_key())?;
         if !cursor.is_tombstone_start() {
+            let Output { files, splitter, .. } = &mut output;
             if !files.is_open {
                 files.open()?;
             }
-            if by_many && cursor.at_block_start() && files.copy_block(cursor, &splitter)? {
+            if by_many && cursor.at_block_start() && files.copy_block(cursor, splitter)? {
                 continue;
             }
-            if let Err(error) = files.sink.add(cursor.key(), cursor.value()) {
-                return Err(files.sink.refused(error, cursor.input_mut()));
-            }
-            files.bounds.add_point(cursor.key());
+            files.add(cursor)?;
             if by_many && cursor.may_run() {
-                files.run(cursor, &splitter)?;
+                files.run(cursor, splitter)?;
                 continue;
             }
         }
         cursor.next();
     }
     cursor.status()?;
-    files.close(cursor, &mut beyond, range.end.map(<[u8]>::to_vec))
+    output.close(cursor, range.end)
+}
+
+/// Writes entries as [`write_outputs`] does, and divides them: those of sequence numbers above `after`, and
+/// the range tombstones of such numbers, go to `newer`, all others to `older`.
+pub fn write_outputs_by_age<C: BlockwiseCursor, S: OutputSink<C>>(
+    cursor: &mut CompactionCursor<C>,
+    range: OutputRange<'_>,
+    after: SeqNo,
+    older: (OutputSplitter, &mut S),
+    newer: (OutputSplitter, &mut S),
+) -> Result<()> {
+    let mut outputs = [
+        Output::new(cursor, range, older.0, older.1, Share::Through(after)),
+        Output::new(cursor, range, newer.0, newer.1, Share::After(after)),
+    ];
+    // True for an output that has taken no entry of the current user key yet.
+    let mut starts_user_key = [false; 2];
+    while cursor.valid() && !cursor.stops_if_cancelled() {
+        if cursor.starts_user_key() {
+            starts_user_key = [true; 2];
+        }
+        let of = usize::from(internal_key::seqno(cursor.key()) > after);
+        outputs[of].cut_before(cursor, std::mem::take(&mut starts_user_key[of]))?;
+        if !cursor.is_tombstone_start() {
+            let files = &mut outputs[of].files;
+            if !files.is_open {
+                files.open()?;
+            }
+            files.add(cursor)?;
+        }
+        cursor.next();
+    }
+    cursor.status()?;
+    outputs
+        .iter_mut()
+        .try_for_each(|output| output.close(cursor, range.end))
+}
+
+/// The range tombstones that an output takes, by their sequence numbers.
+#[derive(Clone, Copy)]
+enum Share {
+    All,
+    Through(SeqNo),
+    After(SeqNo),
+}
+
+impl Share {
+    fn has(self, seqno: SeqNo) -> bool {
+        match self {
+            Share::All => true,
+            Share::Through(last) => seqno <= last,
+            Share::After(last) => seqno > last,
+        }
+    }
+}
+
+/// The files of one output, and where they are cut.
+struct Output<'a, C, S> {
+    files: Files<'a, C, S>,
+    splitter: OutputSplitter,
+    partitions: Option<Partitions>,
+    beyond: crate::BeyondOutput,
+    /// True from the first key or tombstone start of the current file on.
+    begun: bool,
+}
+
+impl<'a, C: BlockwiseCursor, S: OutputSink<C>> Output<'a, C, S> {
+    fn new(
+        cursor: &CompactionCursor<C>,
+        range: OutputRange<'_>,
+        mut splitter: OutputSplitter,
+        sink: &'a mut S,
+        share: Share,
+    ) -> Output<'a, C, S> {
+        Output {
+            files: Files {
+                _input: PhantomData,
+                cmp: InternalComparator::new(cursor.comparator().clone()),
+                sink,
+                share,
+                bounds: FileBounds::default(),
+                lower: range.start.map(<[u8]>::to_vec),
+                is_open: false,
+            },
+            partitions: splitter.partitioner.take().map(Partitions::new),
+            splitter,
+            beyond: cursor.beyond(),
+            begun: false,
+        }
+    }
+
+    /// Ends the current file before the current entry of `cursor`, if it is to end there.
+    #[inline]
+    fn cut_before(&mut self, cursor: &mut CompactionCursor<C>, starts_user_key: bool) -> Result<()> {
+        let files = &mut self.files;
+        let size = (self.begun).then(|| if files.is_open { files.sink.file_size() } else { 0 });
+        let mut stop = (self.splitter).should_stop_before(cursor.key(), size, starts_user_key);
+        if let Some(partitions) = &mut self.partitions
+            && starts_user_key
+        {
+            stop |= partitions.begins_at(cursor.key(), size);
+        }
+        if stop {
+            let next = order::bare_user_key(cursor.comparator(), cursor.key()).to_vec();
+            files.close(cursor, &mut self.beyond, Some(next))?;
+        }
+        self.begun = true;
+        Ok(())
+    }
+
+    fn close(&mut self, cursor: &mut CompactionCursor<C>, end: Option<&[u8]>) -> Result<()> {
+        self.files
+            .close(cursor, &mut self.beyond, end.map(<[u8]>::to_vec))
+    }
 }
 
 /// The calls of a user's partitioner.
@@ -277,6 +366,7 @@ struct Files<'a, C, S> {
     _input: PhantomData<C>,
     cmp: InternalComparator,
     sink: &'a mut S,
+    share: Share,
     bounds: FileBounds,
     /// The start of the current file's tombstones: the user key, without timestamp, before which the last
     /// file ended.
@@ -288,6 +378,16 @@ impl<C: BlockwiseCursor, S: OutputSink<C>> Files<'_, C, S> {
     fn open(&mut self) -> Result<()> {
         self.sink.open()?;
         self.is_open = true;
+        Ok(())
+    }
+
+    /// Adds the current entry of `cursor` to the open file.
+    #[inline]
+    fn add(&mut self, cursor: &mut CompactionCursor<C>) -> Result<()> {
+        if let Err(error) = self.sink.add(cursor.key(), cursor.value()) {
+            return Err(self.sink.refused(error, cursor.input_mut()));
+        }
+        self.bounds.add_point(cursor.key());
         Ok(())
     }
 
@@ -352,6 +452,9 @@ impl<C: BlockwiseCursor, S: OutputSink<C>> Files<'_, C, S> {
         let (tombstones, rules) = cursor.tombstone_output();
         if !tombstones.is_empty() {
             tombstones.output(lower.as_deref(), upper.as_deref(), rules, beyond, |tombstone| {
+                if !self.share.has(tombstone.seqno) {
+                    return Ok(());
+                }
                 if !self.is_open {
                     self.open()?;
                 }

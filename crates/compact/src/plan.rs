@@ -6,15 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use base::internal_key;
-use base::{Result, Temperature, UserComparator};
+use base::{Result, SeqNo, Temperature, UserComparator};
 use manifest::{FileMetadata, Version};
 use rangedel::FragmentedTombstones;
 
 use crate::beyond::{BeyondOutput, KeyRange};
 use crate::blob_gc::BlobGarbageRequest;
 use crate::cursor::CompactionRules;
+use crate::options::LeveledOptions;
 use crate::order;
 use crate::split::{Border, SplitLimits};
+use crate::styles::Style;
 use crate::tombstones::CompactionTombstones;
 
 /// Why files are compacted. The names are RocksDB's.
@@ -88,11 +90,22 @@ impl LevelFiles {
     }
 }
 
+/// The place of rows that are too recent for the last level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UpperOutput {
+    /// The level: the one above the last level.
+    pub level: usize,
+    /// Rows up to this sequence number go to the last level, whatever their age: some of them are there
+    /// already, and must not move up past others.
+    pub keep_through: SeqNo,
+}
+
 /// One compaction, decided but not started. Pass it to [`Running::start`](crate::Running::start) before the
 /// next pick.
 ///
 /// It displays as `L0 [000012 000015] + L4 [000007] -> L4, reason LevelL0FilesNum, 12.3 MB`, followed by
-/// `, trivial move`, `, deletion` or `, bottommost` where that applies.
+/// `, trivial move`, `, deletion` or `, bottommost` where that applies, and `, recent rows -> L3` with an
+/// [`upper`](Plan::upper) output.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The inputs by ascending level, without empty levels. Leveled compactions have one level, or a level
@@ -100,6 +113,8 @@ pub struct Plan {
     pub inputs: Vec<LevelFiles>,
     /// The output level.
     pub output_level: usize,
+    /// The output of rows that are too recent for the output level; `None`: all rows go to one level.
+    pub upper: Option<UpperOutput>,
     /// The files that overlap the output in the first level below it that has any. The output is cut with
     /// regard to them.
     pub grandparents: Vec<Arc<FileMetadata>>,
@@ -194,6 +209,7 @@ impl Plan {
         let aligned = !bottommost && !parts.grandparents.is_empty();
         Plan {
             output_level,
+            upper: None,
             trivial_move: parts.trivial_move,
             deletion: false,
             compress: true,
@@ -275,6 +291,50 @@ impl Plan {
             max_compaction_bytes: self.max_compaction_bytes,
             borders,
         }
+    }
+
+    /// Lets recent rows go to the level above the last one, if the options say so and no other file of
+    /// `version` is in the way there, as in RocksDB. Rows of the last level move up only in universal
+    /// compactions, and only if all files of the upper level take part.
+    pub fn place_by_age(&mut self, options: &LeveledOptions, version: &Version) {
+        let Some(level) = options.upper_level(self.output_level) else {
+            return;
+        };
+        if self.trivial_move || self.deletion || self.is_in_place() {
+            return;
+        }
+        let is_input = |file: &FileMetadata| {
+            self.files()
+                .any(|(at, input)| at == level && input.number == file.number)
+        };
+        let others: Vec<_> = version
+            .files(level)
+            .iter()
+            .filter(|file| !is_input(file))
+            .collect();
+        let may_rise = others.is_empty() && matches!(options.style, Style::Universal(_));
+        let movable: Vec<LevelFiles> = (self.inputs.iter())
+            .filter(|input| may_rise || input.level != self.output_level)
+            .cloned()
+            .collect();
+        if movable.is_empty() {
+            return;
+        }
+        let cmp = &self.cmp;
+        let (smallest, largest) = user_key_range(cmp, &movable);
+        let is_in_the_way = |file: &&Arc<FileMetadata>| {
+            let (first, last) = (file.smallest_user_key(), internal_key::user_key(&file.largest));
+            cmp.compare_without_timestamp(first, largest).is_le()
+                && cmp.compare_without_timestamp(smallest, last).is_le()
+        };
+        if others.iter().any(is_in_the_way) {
+            return;
+        }
+        let stay = self
+            .files()
+            .filter(|(at, _)| *at == self.output_level && !may_rise);
+        let keep_through = stay.map(|(_, file)| file.largest_seqno).max().unwrap_or(0);
+        self.upper = Some(UpperOutput { level, keep_through });
     }
 
     /// Records that any data may be below the output, whatever the version says: deletions and sequence
@@ -426,7 +486,10 @@ impl fmt::Display for Plan {
         } else if self.bottommost {
             f.write_str(", bottommost")?;
         }
-        Ok(())
+        match self.upper {
+            Some(upper) => write!(f, ", recent rows -> L{}", upper.level),
+            None => Ok(()),
+        }
     }
 }
 

@@ -270,6 +270,7 @@ fn observed(
         max_bytes_for_level_base: options.max_bytes_for_level_base,
         max_bytes_for_level_multiplier: options.max_bytes_for_level_multiplier,
         level_compaction_dynamic_level_bytes: options.level_compaction_dynamic_level_bytes,
+        preclude_last_level_data_seconds: options.preclude_last_level_data_seconds,
         ..LeveledOptions::default()
     };
     let version = version.with_num_levels(leveled.num_levels);

@@ -6,6 +6,10 @@ use super::Catcher::Tests;
 
 const DB_PATHS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "db_paths::"];
 
+const RECENT_ROWS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "recent_rows::"];
+
+const PICKERS: &[&str] = &["-p", "esker-compact", "--test", "it", "picker_"];
+
 const THREAD_POOL: &[&str] = &["-p", "esker-dbtest", "--test", "it", "thread_pool::"];
 
 const ATOMIC_FLUSH: &[&str] = &["-p", "esker-dbtest", "--test", "it", "atomic_flush::"];
@@ -94,5 +98,47 @@ pub(super) const CANARIES: &[Canary] = &[
         right: "            if line.threads > line.limit() {\n",
         wrong: "            if line.threads > line.limit() + 40 {\n",
         caught_by: Tests(THREAD_POOL),
+    },
+    Canary {
+        name: "a recent range deletion goes to the last level",
+        file: "crates/compact/src/outputs.rs",
+        right: "if !self.share.has(tombstone.seqno) {",
+        wrong: "if !self.share.has(0) {",
+        caught_by: Tests(RECENT_ROWS),
+    },
+    Canary {
+        name: "rows of the last level move up past others",
+        file: "crates/compact/src/plan.rs",
+        right: "        self.upper = Some(UpperOutput { level, keep_through });\n",
+        wrong: "        let keep_through = keep_through.min(0);\n        self.upper = Some(UpperOutput { level, keep_through });\n",
+        caught_by: Tests(RECENT_ROWS),
+    },
+    Canary {
+        name: "a file of recent rows is moved to the last level",
+        file: "crates/engine/src/jobs/compaction.rs",
+        right: "leveled.upper_level(output_level).is_some() && !leveled.has_old_rows_only(file, self.now)",
+        wrong: "leveled.upper_level(output_level).is_some() && leveled.has_old_rows_only(file, self.now)",
+        caught_by: Tests(RECENT_ROWS),
+    },
+    Canary {
+        name: "recent rows have the temperature of the last level",
+        file: "crates/engine/src/jobs/output.rs",
+        right: ".temperature_at(self.destination.level.unwrap_or(plan.output_level))",
+        wrong: ".temperature_at(plan.output_level)",
+        caught_by: Tests(RECENT_ROWS),
+    },
+    Canary {
+        name: "two compactions write recent rows to one place",
+        file: "crates/compact/src/picker/running.rs",
+        right: "(job.output_level == level || job.upper_level == Some(level))",
+        wrong: "(job.output_level == level)",
+        caught_by: Tests(PICKERS),
+    },
+    Canary {
+        name: "a file of recent rows is rewritten for the last level",
+        file: "crates/compact/src/picker/leveled.rs",
+        right: "options.upper_level(output_level) == Some(level) && !start.iter().any(may_sink)",
+        wrong: "options.upper_level(output_level) == Some(level) && start.is_empty()",
+        caught_by: Tests(PICKERS),
     },
 ];

@@ -378,6 +378,25 @@ class ColumnFamilyOptions(BlockBasedOptions, total=False):
     # 0.
     preserve_internal_time_seconds: int | str
 
+    # Rows of this age in seconds or less stay out of the last level: a compaction to it writes them to
+    # the level above, and older rows go down. With `last_level_temperature` the last level, and with
+    # `cf_paths` its directory, then has data that is rarely read. The times of rows are recorded as for
+    # `preserve_internal_time_seconds`. Leveled compactions leave rows that are in the last level there;
+    # universal ones may move them up. Automatic leveled compactions of a file wait until rows have a
+    # tenth more than this age, so the level above may be larger than its target. Streams are flushed
+    # through L0. No effect in FIFO compaction and with fewer than 3 levels. 0: rows of any age may be in
+    # the last level. Default: 0.
+    preclude_last_level_data_seconds: int | str
+
+    # Tables store user-defined timestamps. If false, memtables and WALs have them and a flush cuts them
+    # off: rows of tables have the minimum timestamp, older versions are dropped, and
+    # `full_history_ts_low` rises above the timestamps of the flushed rows, so that reads at older
+    # timestamps fail. The timestamps of a key must rise with its writes. A flush copies its memtables,
+    # which takes their memory once more. Needs timestamps of 8 bytes, a comparator whose name ends with
+    # `.u64ts`, `allow_concurrent_memtable_write=false`, and no `atomic_flush`. A family with timestamps
+    # that was created with another value is refused; it has no effect on other families. Default: true.
+    persist_user_defined_timestamps: bool
+
     # Writes large values to blob files, and references to them into the tables: compactions then merge
     # keys and leave values alone, which saves writes if values are large. A read costs one more access,
     # and overwritten or deleted values take space until their blob file is emptied

@@ -1645,8 +1645,10 @@ impl OptionsFields {
         apply(options, "max_compaction_bytes", self.max_compaction_bytes)?;
         apply(options, "memtable_whole_key_filtering", self.memtable_whole_key_filtering)?;
         apply(options, "paranoid_file_checks", self.paranoid_file_checks)?;
+        apply(options, "preclude_last_level_data_seconds", self.preclude_last_level_data_seconds)?;
         apply(options, "preserve_internal_time_seconds", self.preserve_internal_time_seconds)?;
         apply(options, "memtable_protection_bytes_per_key", self.memtable_protection_bytes_per_key)?;
+        apply(options, "persist_user_defined_timestamps", self.persist_user_defined_timestamps)?;
         apply(options, "block_protection_bytes_per_key", self.block_protection_bytes_per_key)?;
         apply(options, "paranoid_memory_checks", self.paranoid_memory_checks)?;
         apply(options, "memtable_verify_per_key_checksum_on_seek", self.memtable_verify_per_key_checksum_on_seek)?;
@@ -1726,10 +1728,8 @@ impl OptionsFields {
         if self.disallow_memtable_writes != default.disallow_memtable_writes { kept.push(("disallow_memtable_writes", format!("{}", self.disallow_memtable_writes))); }
         if self.sample_for_compression != default.sample_for_compression { kept.push(("sample_for_compression", format!("{}", self.sample_for_compression))); }
         if self.default_temperature != default.default_temperature { kept.push(("default_temperature", format!("{}", self.default_temperature))); }
-        if self.preclude_last_level_data_seconds != default.preclude_last_level_data_seconds { kept.push(("preclude_last_level_data_seconds", format!("{}", self.preclude_last_level_data_seconds))); }
         if self.enable_blob_direct_write != default.enable_blob_direct_write { kept.push(("enable_blob_direct_write", format!("{}", self.enable_blob_direct_write))); }
         if self.blob_direct_write_partitions != default.blob_direct_write_partitions { kept.push(("blob_direct_write_partitions", format!("{}", self.blob_direct_write_partitions))); }
-        if self.persist_user_defined_timestamps != default.persist_user_defined_timestamps { kept.push(("persist_user_defined_timestamps", format!("{}", self.persist_user_defined_timestamps))); }
         if self.bottommost_file_compaction_delay != default.bottommost_file_compaction_delay { kept.push(("bottommost_file_compaction_delay", format!("{}", self.bottommost_file_compaction_delay))); }
         if self.memtable_batch_lookup_optimization != default.memtable_batch_lookup_optimization { kept.push(("memtable_batch_lookup_optimization", format!("{}", self.memtable_batch_lookup_optimization))); }
         if self.memtable_max_range_deletions != default.memtable_max_range_deletions { kept.push(("memtable_max_range_deletions", format!("{}", self.memtable_max_range_deletions))); }

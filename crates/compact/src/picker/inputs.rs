@@ -250,17 +250,16 @@ pub(crate) fn level_inputs(
     inputs
 }
 
-/// True if a running compaction writes to `output_level` within the range of `inputs`.
+/// True if a running compaction writes to `output_level`, or to the level that would take the recent rows,
+/// within the range of `inputs`.
 pub(crate) fn conflicts(context: &PickContext<'_>, inputs: &[LevelFiles], output_level: usize) -> bool {
     let files = Files::of(context.version);
     let bounds = files.bounds(inputs.iter().flat_map(|input| &input.files));
     let user = base::internal_key::user_key;
-    context.running.writes_to(
-        files.cmp,
-        output_level,
-        user(bounds.smallest),
-        user(bounds.largest),
-    )
+    let upper = context.options.upper_level(output_level);
+    upper.into_iter().chain([output_level]).any(|level| {
+        (context.running).writes_to(files.cmp, level, user(bounds.smallest), user(bounds.largest))
+    })
 }
 
 /// The files in the range of `inputs` in the first level below `output_level` that has any.

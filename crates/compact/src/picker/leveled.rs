@@ -304,6 +304,11 @@ impl<'a> Picker<'a> {
         reason: CompactionReason,
         score: f64,
     ) -> Option<Plan> {
+        let options = self.context.options;
+        let may_sink = |file: &Arc<FileMetadata>| options.may_have_old_rows(file, self.context.now);
+        if options.upper_level(output_level) == Some(level) && !start.iter().any(may_sink) {
+            return None;
+        }
         let inputs = setup_other_inputs(self.context, level, start, output_level, any_busy)?;
         let level0_may_overlap = level == 0 && inputs[0].files.len() > 1;
         if output_level > 0 && conflicts(self.context, &inputs, output_level) {

@@ -30,6 +30,8 @@ struct Job {
     /// `None`: not a compaction, but another job that adds files to a level.
     start_level: Option<usize>,
     output_level: usize,
+    /// A second level that the job writes to, in the same range.
+    upper_level: Option<usize>,
     smallest: Box<[u8]>,
     largest: Box<[u8]>,
     files: Vec<Arc<FileMetadata>>,
@@ -80,10 +82,9 @@ impl Running {
                 .resize(self.cursors.len().max(level + 1), Box::default());
             self.cursors[level] = last.largest.clone();
         }
-        if plan.reason == CompactionReason::RefitLevel
-            && let Some(job) = self.jobs.last_mut()
-        {
-            job.exclusive = true;
+        if let Some(job) = self.jobs.last_mut() {
+            job.exclusive = plan.reason == CompactionReason::RefitLevel;
+            job.upper_level = plan.upper.map(|upper| upper.level);
         }
         id
     }
@@ -133,6 +134,7 @@ impl Running {
             id,
             start_level,
             output_level,
+            upper_level: None,
             smallest: smallest.into(),
             largest: largest.into(),
             files,
@@ -181,7 +183,9 @@ impl Running {
     /// inclusive.
     pub fn writes_to(&self, cmp: &UserComparator, level: usize, smallest: &[u8], largest: &[u8]) -> bool {
         let mut jobs = self.jobs.iter();
-        jobs.any(|job| job.output_level == level && job.meets(cmp, smallest, largest))
+        jobs.any(|job| {
+            (job.output_level == level || job.upper_level == Some(level)) && job.meets(cmp, smallest, largest)
+        })
     }
 }
 

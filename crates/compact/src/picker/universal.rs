@@ -205,7 +205,13 @@ impl Picker<'_> {
 
     /// All data newer than the oldest run counts as space amplification.
     fn reduce_size_amplification(&self) -> Option<Plan> {
-        let last = self.runs.len() - 1;
+        // If recent rows stay out of the last level, its size says nothing about their garbage.
+        let skips_last = self
+            .context
+            .options
+            .upper_level(self.runs[self.runs.len() - 1].level)
+            .is_some();
+        let last = self.runs.len() - 1 - usize::from(skips_last && self.runs.len() > 1);
         let base = self.runs[last].bytes;
         if self.runs[last].busy {
             return None;
@@ -363,6 +369,10 @@ impl Picker<'_> {
             Some(next) => next.level.saturating_sub(1),
         };
         let mut inputs: Vec<LevelFiles> = Vec::new();
+        let by_age = reason == CompactionReason::PeriodicCompaction;
+        if !by_age && !self.changes_something(&self.runs[range.clone()], output_level) {
+            return None;
+        }
         for run in &self.runs[range] {
             let files = self.files(run).iter().cloned();
             match inputs.last_mut().filter(|last| last.level == run.level) {
@@ -379,6 +389,20 @@ impl Picker<'_> {
         let mut plan = plan_of(context, inputs, output_level, Vec::new(), reason, self.score());
         plan.compress = compress;
         Some(plan)
+    }
+
+    /// False for a merge of the last level with the one above it that would leave all rows where they are,
+    /// because they are too recent for the last level.
+    fn changes_something(&self, runs: &[SortedRun], output_level: usize) -> bool {
+        let (options, now) = (self.context.options, self.context.now);
+        let Some(upper) = options.upper_level(output_level) else {
+            return true;
+        };
+        let mut above = runs.iter().filter(|run| run.level < output_level);
+        above.any(|run| {
+            let mut files = self.files(run).iter();
+            run.level < upper || files.any(|file| options.may_have_old_rows(file, now))
+        })
     }
 
     /// A file marked for compaction, together with the files it overlaps in the next level that has files.
@@ -473,6 +497,10 @@ impl Picker<'_> {
             None if level == 0 => version.num_levels() - 1,
             None => return None,
         };
+        let may_sink = |file: &Arc<FileMetadata>| context.options.may_have_old_rows(file, context.now);
+        if context.options.upper_level(output_level) == Some(level) && !start.iter().any(may_sink) {
+            return None;
+        }
         let inputs = setup_other_inputs(context, level, start, output_level, any_busy)?;
         if conflicts(context, &inputs, output_level) {
             return None;

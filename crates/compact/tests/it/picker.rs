@@ -163,6 +163,7 @@ fn set_options(state: &mut State, case: &mut TestCase) -> String {
     );
     size("max-compaction-bytes", &mut options.max_compaction_bytes);
     size("ttl", &mut options.ttl);
+    size("preclude", &mut options.preclude_last_level_data_seconds);
     size(
         "periodic-compaction-seconds",
         &mut options.periodic_compaction_seconds,
@@ -455,10 +456,11 @@ fn pick(state: &mut State, case: &mut TestCase) -> String {
     let mut out = String::new();
     loop {
         let context = state.context();
-        let Some(plan) = esker_compact::pick(&context) else {
+        let Some(mut plan) = esker_compact::pick(&context) else {
             out.push_str("none\n");
             break;
         };
+        plan.place_by_age(&state.options, &state.version);
         // A caller that wants a file rewritten asks for a pick.
         let due = Scores::new(&state.version, &state.options).needs_compaction()
             || !state.facts.to_rewrite.is_empty()

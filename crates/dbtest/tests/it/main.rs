@@ -76,6 +76,7 @@ mod range_delete_sizes;
 mod read_filters;
 mod read_flips;
 mod read_limits;
+mod recent_rows;
 mod recycled_wals;
 mod remote_compaction;
 mod resume;

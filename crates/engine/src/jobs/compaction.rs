@@ -67,6 +67,8 @@ struct Facts<'a> {
     /// The last level, below which there are no files.
     last_level: usize,
     visible_to_all: SeqNo,
+    /// The time in Unix seconds.
+    now: u64,
     /// Rows from this sequence number on keep their sequence numbers; a compaction may know that fewer must.
     preserved_from: SeqNo,
     suggested: &'a BTreeSet<u64>,
@@ -121,6 +123,10 @@ impl FileFacts for Facts<'_> {
             && self.family.current().compaction_style == CompactionStyle::Level
             && file.path_id != self.family.path_of_level(output_level);
         if has_place {
+            return false;
+        }
+        let leveled = self.family.current().leveled();
+        if leveled.upper_level(output_level).is_some() && !leveled.has_old_rows_only(file, self.now) {
             return false;
         }
         if let Some(factory) = &self.family.sst_partitioner_factory {
@@ -199,14 +205,16 @@ impl DbInner {
         };
         let base_level = compact::levels::LevelTargets::new(&own.version, &options).base_level;
         let low = Some(&own.full_history_ts_low[..]).filter(|low| !low.is_empty());
+        let now = self.options.clock.unix_seconds();
         let context = PickContext {
             version: &version,
             options: &options,
             running: &own.running,
             oldest_snapshot: own.released_snapshot,
-            now: self.options.clock.unix_seconds(),
+            now,
             full_history_ts_low: low,
             facts: &Facts {
+                now,
                 preserved_from: self.preserved_as_far_as_known(&own.family),
                 family: &own.family,
                 suggested: &own.suggested,
@@ -460,6 +468,7 @@ impl DbInner {
         if own.family.reserves_last_level {
             plan.keep_for_what_comes_below();
         }
+        plan.place_by_age(&own.family.current().leveled(), &own.version);
         let running: JobId = own.running.start(&plan);
         // Another thread may find another compaction to run.
         self.work.notify_all();
@@ -535,7 +544,7 @@ impl DbInner {
         let version = own.version.clone();
         let full_history_ts_low = own.full_history_ts_low.clone();
         let borders = own.stream_borders.clone();
-        let written = MutexGuard::unlocked(state, || {
+        let mut written = MutexGuard::unlocked(state, || {
             self.tell_compaction_begun(family, job.job, plan);
             if let Some(written) = self.offer_to_service(family, &version, plan, job.job)? {
                 return Ok(written);
@@ -549,18 +558,19 @@ impl DbInner {
                 }
             })
         })?;
-        done.outputs = written.files.iter().map(|file| file.number).collect();
-        let output_level = plan.output_level as u32;
-        let new = written.files.iter().map(|file| (output_level, file.clone()));
+        done.outputs = written.tables().map(|file| file.number).collect();
+        let new = written
+            .files
+            .iter()
+            .map(|(level, file)| (*level as u32, file.clone()));
         edit.new_files.extend(new);
-        edit.blob_file_garbages = written.blob_garbage;
+        edit.blob_file_garbages = std::mem::take(&mut written.blob_garbage);
         let blob_bytes = written.blob_files.iter().map(|blob| blob.total_blob_bytes).sum();
         let blobs: Vec<u64> = written.blob_files.iter().map(|blob| blob.number).collect();
-        edit.blob_file_additions = written.blob_files;
+        edit.blob_file_additions = std::mem::take(&mut written.blob_files);
         let took = self.options.clock.now().saturating_sub(job.start);
         let applied = self.log_and_apply(state, edit, |own| {
-            let files = written.files.iter().map(|file| &**file);
-            own.stats.compacted(plan, files, took, written.cpu);
+            own.stats.compacted(plan, written.tables(), took, written.cpu);
             own.stats
                 .compacted_blobs(plan.output_level, written.blob_bytes_read, blob_bytes);
         });
@@ -568,12 +578,12 @@ impl DbInner {
             subcompactions: written.subcompactions,
             cpu: written.cpu,
             compression: written.compression,
-            entries: entries(written.files.iter().map(|file| &**file)),
-            bytes: written.files.iter().map(|file| file.size).sum(),
+            entries: entries(written.tables()),
+            bytes: written.tables().map(|file| file.size).sum(),
             blob_bytes: (written.blob_bytes_read, blob_bytes),
         });
         applied.inspect_err(|error| {
-            let tables = written.files.iter().map(|file| job.family.paths.table(file));
+            let tables = written.tables().map(|file| job.family.paths.table(file));
             self.discard_of_dropped(error, &job.family, tables, blobs)
         })
     }

@@ -271,7 +271,9 @@ impl<'a> TableOutputs<'a> {
     fn temperature(&self) -> Temperature {
         let said = self.compaction.and_then(|plan| plan.output_temperature);
         said.unwrap_or_else(|| match self.compaction {
-            Some(plan) => self.options.temperature_at(plan.output_level),
+            Some(plan) => self
+                .options
+                .temperature_at(self.destination.level.unwrap_or(plan.output_level)),
             None => self.options.default_write_temperature,
         })
     }

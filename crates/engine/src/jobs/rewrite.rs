@@ -2,6 +2,7 @@
 
 use base::env::thread_cpu;
 use base::sync::thread;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use compact::subranges::{self, Anchor};
 use compact::{
     BlobHook, Border, CompactionCursor, CompactionReason, CompactionRules, CompactionTombstones,
     FilterContext, LevelTargets, OutputRange, OutputSplitter, PartitionerContext, Plan, SeqnoToTimeMapping,
-    SstPartitioner, TableFileCreationReason, write_outputs,
+    SstPartitioner, TableFileCreationReason, write_outputs, write_outputs_by_age,
 };
 use manifest::{BlobFileAddition, BlobFileGarbage, FileMetadata, Version};
 use sst::BlockReadOptions;
@@ -63,6 +64,8 @@ pub(crate) struct Rewrite<'a> {
     garbage: Arc<Mutex<BlobGarbage>>,
     /// The times at which the rows of the inputs were written, if the family preserves them.
     times: Option<Arc<SeqnoToTimeMapping>>,
+    /// Rows with higher sequence numbers go to the plan's upper level, if it has one.
+    recent_after: SeqNo,
     /// The CPU time of all threads in nanoseconds.
     cpu: AtomicU64,
     /// The first row that no table can hold.
@@ -71,8 +74,8 @@ pub(crate) struct Rewrite<'a> {
 
 /// The outputs of a compaction.
 pub(crate) struct Written {
-    /// The tables, in key order.
-    pub files: Vec<Arc<FileMetadata>>,
+    /// The tables and their levels, those of each level in key order.
+    pub files: Vec<(usize, Arc<FileMetadata>)>,
     /// The records for the MANIFEST about blobs that lost their last reference.
     pub blob_garbage: Vec<BlobFileGarbage>,
     /// The blob files with values of the rows.
@@ -87,6 +90,13 @@ pub(crate) struct Written {
     pub compression: CompressionType,
 }
 
+impl Written {
+    /// The tables of all levels.
+    pub fn tables(&self) -> impl Iterator<Item = &FileMetadata> + Clone {
+        self.files.iter().map(|(_, file)| &**file)
+    }
+}
+
 fn partitioner_context(plan: &Plan) -> PartitionerContext<'_> {
     PartitionerContext {
         is_full_compaction: plan.is_full_compaction,
@@ -98,13 +108,19 @@ fn partitioner_context(plan: &Plan) -> PartitionerContext<'_> {
 }
 
 /// The compression of the outputs of `plan`.
-pub(super) fn compression_of(family: &Family, version: &Version, plan: &Plan) -> CompressionType {
+pub(super) fn compression_of(
+    family: &Family,
+    version: &Version,
+    plan: &Plan,
+    level: usize,
+) -> CompressionType {
     let options = family.current();
     if !plan.compress {
         return CompressionType::None;
     }
     let base_level = LevelTargets::new(version, &options.leveled()).base_level;
-    options.compression_for(plan.output_level, base_level, plan.bottommost)
+    let bottommost = plan.bottommost && level == plan.output_level;
+    options.compression_for(level, base_level, bottommost)
 }
 
 impl<'a> Rewrite<'a> {
@@ -121,7 +137,12 @@ impl<'a> Rewrite<'a> {
             .files()
             .map(|(_, file)| file.oldest_ancestor_time)
             .filter(|&time| time > 0);
+        let times = db
+            .times_of(family, plan.files().map(|(_, file)| file))?
+            .map(Arc::new);
+        let keep_through = plan.upper.map_or(0, |upper| upper.keep_through);
         Ok(Rewrite {
+            recent_after: db.recent_after(family, times.as_deref()).max(keep_through),
             db,
             family,
             version,
@@ -135,9 +156,7 @@ impl<'a> Rewrite<'a> {
             part: None,
             oldest_ancestor_time: known_times.min().unwrap_or(0),
             garbage: Arc::default(),
-            times: db
-                .times_of(family, plan.files().map(|(_, file)| file))?
-                .map(Arc::new),
+            times,
             cpu: AtomicU64::new(0),
             refused: Mutex::default(),
         })
@@ -200,15 +219,21 @@ impl<'a> Rewrite<'a> {
         let mut failed = None;
         for outcome in self.write_ranges(&ranges) {
             match outcome {
-                Ok(outputs) => written.push(outputs),
+                Ok(outputs) => written.extend(outputs),
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
-        // All blob files are in one directory.
-        if let Some(some) = written.iter().find(|outputs| !outputs.files.is_empty())
-            && failed.is_none()
-        {
-            failed = catch_or_fail(|| some.sync_dir()).err();
+        if failed.is_none() {
+            // The outputs of a level are in one directory.
+            let mut synced = BTreeSet::new();
+            let mut outputs = written.iter().filter(|outputs| !outputs.files.is_empty());
+            failed = catch_or_fail(|| {
+                outputs.try_for_each(|outputs| match synced.insert(outputs.destination.path_id) {
+                    true => outputs.sync_dir(),
+                    false => Ok(()),
+                })
+            })
+            .err();
         }
         if let Some(error) = failed {
             written.into_iter().for_each(|outputs| outputs.discard(&error));
@@ -225,8 +250,11 @@ impl<'a> Rewrite<'a> {
             .iter_mut()
             .flat_map(|outputs| outputs.blob_files.drain(..))
             .collect();
-        let files = written.iter_mut().flat_map(|outputs| outputs.files.drain(..));
-        let files = files.map(|file| Arc::new(FileMetadata { epoch_number, ..file }));
+        let files = written.iter_mut().flat_map(|outputs| {
+            let level = outputs.destination.level.unwrap_or(0);
+            outputs.files.drain(..).map(move |file| (level, file))
+        });
+        let files = files.map(|(level, file)| (level, Arc::new(FileMetadata { epoch_number, ..file })));
         Ok(Written {
             files: files.collect(),
             blob_garbage: self.blob_garbage(),
@@ -234,7 +262,7 @@ impl<'a> Rewrite<'a> {
             blob_bytes_read: self.garbage.lock().bytes_read,
             subcompactions: ranges.len(),
             cpu: Duration::from_nanos(self.cpu.load(Ordering::Relaxed)),
-            compression: self.compression(),
+            compression: self.compression_at(self.plan.output_level),
         })
     }
 
@@ -250,7 +278,7 @@ impl<'a> Rewrite<'a> {
     }
 
     /// Writes each range on a thread of its own, the first range on this thread.
-    fn write_ranges(&self, ranges: &[OutputRange<'_>]) -> Vec<Result<TableOutputs<'a>>> {
+    fn write_ranges(&self, ranges: &[OutputRange<'_>]) -> Vec<Result<Vec<TableOutputs<'a>>>> {
         let Some((&first, others)) = ranges.split_first() else {
             return Vec::new();
         };
@@ -280,7 +308,7 @@ impl<'a> Rewrite<'a> {
     }
 
     /// Writes `range`, the range with index `subcompaction`.
-    fn write_range(&self, subcompaction: usize, range: OutputRange<'_>) -> Result<TableOutputs<'a>> {
+    fn write_range(&self, subcompaction: usize, range: OutputRange<'_>) -> Result<Vec<TableOutputs<'a>>> {
         let (family, job, plan) = (&self.family.name, self.job, self.plan);
         let clock = &self.db.options.clock;
         self.db.notify(&Event::SubcompactionBegun {
@@ -290,13 +318,17 @@ impl<'a> Rewrite<'a> {
             reason: plan.reason,
             base_input_level: plan.start_level(),
             output_level: plan.output_level,
-            compression: self.compression(),
+            compression: self.compression_at(plan.output_level),
         });
         let (before, began) = (thread_cpu(), clock.now());
         let outputs = self.merge_range(range);
         let used = thread_cpu().saturating_sub(before);
         self.cpu.fetch_add(used.as_nanos() as u64, Ordering::Relaxed);
-        let files = outputs.as_ref().map_or(&[][..], |outputs| &outputs.files);
+        let written = outputs.as_ref().map_or(&[][..], |outputs| outputs);
+        let sizes = written
+            .iter()
+            .flat_map(|outputs| &outputs.files)
+            .map(|file| file.size);
         self.db.notify(&Event::SubcompactionCompleted {
             family: family.clone(),
             job,
@@ -304,9 +336,9 @@ impl<'a> Rewrite<'a> {
             reason: plan.reason,
             base_input_level: plan.start_level(),
             output_level: plan.output_level,
-            compression: self.compression(),
-            output_files: files.len(),
-            bytes_written: files.iter().map(|file| file.size).sum(),
+            compression: self.compression_at(plan.output_level),
+            output_files: sizes.clone().count(),
+            bytes_written: sizes.sum(),
             micros: clock.now().saturating_sub(began).as_micros() as u64,
             cpu_micros: used.as_micros() as u64,
             error: outputs.as_ref().err().cloned(),
@@ -314,55 +346,83 @@ impl<'a> Rewrite<'a> {
         outputs
     }
 
-    fn merge_range(&self, range: OutputRange<'_>) -> Result<TableOutputs<'a>> {
+    /// The outputs for `level`, without blob files.
+    fn outputs_at(&self, level: usize) -> TableOutputs<'a> {
+        let plan = self.plan;
+        let is_upper = level != plan.output_level;
+        let destination = Destination {
+            level: Some(level),
+            flushed: false,
+            bottommost: plan.bottommost && !is_upper,
+            compression: self.compression_at(level),
+            path_id: self.family.path_of(plan, level),
+        };
+        // The upper level has no older rows.
+        let oldest = match is_upper {
+            true => self.oldest_ancestor_time.max(self.db.precluded_time(self.family)),
+            false => self.oldest_ancestor_time,
+        };
+        let mut outputs = TableOutputs::new(self.db, self.family, destination, oldest, self.job);
+        outputs.compaction = Some(plan);
+        outputs.times = self.times.clone();
+        // Files that end where streams continue are small.
+        outputs.unsynced = (!self.borders.is_empty()).then(Unsynced::default);
+        outputs
+    }
+
+    fn splitter(&self) -> OutputSplitter {
+        let limits = self.plan.split_limits(self.borders.clone());
+        OutputSplitter::new(self.family.cmp.user().clone(), limits)
+            .with_partitioner(self.partitioner())
+            .with_min_at_border(self.family.stream_floor.bytes_of_output())
+    }
+
+    /// Writes the rows of `range`. Returns the outputs of the output level, and of the upper level if there
+    /// is one.
+    fn merge_range(&self, range: OutputRange<'_>) -> Result<Vec<TableOutputs<'a>>> {
         let plan = self.plan;
         let blobs = BlobOutputs::new(self.db, self.family, plan.output_level, false, self.job);
         let rules = self.rules(range.end, blobs.clone());
         let sources = self.sources()?;
         let mut cursor = CompactionCursor::new(MergingCursor::over(self.family.cmp.clone(), sources), rules);
-        let mut outputs = TableOutputs::new(
-            self.db,
-            self.family,
-            Destination {
-                level: Some(plan.output_level),
-                flushed: false,
-                bottommost: plan.bottommost,
-                compression: self.compression(),
-                path_id: self.family.path_of(plan),
-            },
-            self.oldest_ancestor_time,
-            self.job,
-        );
-        outputs.compaction = Some(plan);
+        let mut outputs = self.outputs_at(plan.output_level);
         outputs.blobs = blobs;
-        outputs.times = self.times.clone();
-        // Files that end where streams continue are small.
-        outputs.unsynced = (!self.borders.is_empty()).then(Unsynced::default);
+        let mut upper = plan.upper.map(|upper| self.outputs_at(upper.level));
         let written = catch_or_fail(|| {
             match range.start {
                 Some(start) => cursor.seek(start),
                 None => cursor.seek_to_first(),
             }
-            let limits = plan.split_limits(self.borders.clone());
-            let splitter = OutputSplitter::new(self.family.cmp.user().clone(), limits)
-                .with_partitioner(self.partitioner())
-                .with_min_at_border(self.family.stream_floor.bytes_of_output());
-            write_outputs(&mut cursor, range, splitter, &mut outputs)?;
-            outputs.unsynced.iter().try_for_each(Unsynced::sync)?;
+            let splitter = self.splitter();
+            match &mut upper {
+                None => write_outputs(&mut cursor, range, splitter, &mut outputs)?,
+                Some(upper) => {
+                    let (older, newer) = ((splitter, &mut outputs), (self.splitter(), upper));
+                    write_outputs_by_age(&mut cursor, range, self.recent_after, older, newer)?;
+                }
+            }
+            let unsynced = [&outputs].into_iter().chain(&upper);
+            unsynced
+                .filter_map(|outputs| outputs.unsynced.as_ref())
+                .try_for_each(Unsynced::sync)?;
             outputs.finish_blobs()
         });
+        let mut all = vec![outputs];
+        all.extend(upper);
         self.db
             .tell_of_refused_values(self.family, self.job, cursor.refused());
         match written {
             Ok(()) => {
                 self.db.stats.count_drops(cursor.stats());
-                Ok(outputs)
+                Ok(all)
             }
             Err(error) => {
-                if let Some(row) = outputs.refused.take() {
-                    self.refused.lock().get_or_insert(row);
+                for mut outputs in all {
+                    if let Some(row) = outputs.refused.take() {
+                        self.refused.lock().get_or_insert(row);
+                    }
+                    outputs.discard(&error);
                 }
-                outputs.discard(&error);
                 Err(error)
             }
         }
@@ -383,8 +443,9 @@ impl<'a> Rewrite<'a> {
         )
     }
 
-    fn compression(&self) -> CompressionType {
-        compression_of(self.family, self.version, self.plan)
+    /// The compression of the outputs for `level`.
+    fn compression_at(&self, level: usize) -> CompressionType {
+        compression_of(self.family, self.version, self.plan, level)
     }
 
     fn sources(&self) -> Result<Vec<Source>> {

@@ -50,6 +50,7 @@ impl DbInner {
         let options = family.current();
         let possible = options.streams_bypass_level0
             && options.compaction_style == CompactionStyle::Level
+            && options.preclude_last_level_data_seconds == 0
             && !options.disable_auto_compactions
             && family.sst_partitioner_factory.is_none()
             && family.cmp.user().timestamp_size() == 0

@@ -47,6 +47,7 @@ const LATER_THAN_OURS: &[(&str, &str)] = &[
     ("paranoid_memory_checks", "9.7.0"),
     ("write_identity_file", "9.7.0"),
     ("preserve_internal_time_seconds", "7.9.0"),
+    ("preclude_last_level_data_seconds", "7.5.0"),
     ("persist_user_defined_timestamps", "8.3.0"),
     ("uncache_aggressiveness", "9.4.0"),
     ("memtable_veirfy_per_key_checksum_on_seek", "10.8.0"),

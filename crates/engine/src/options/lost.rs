@@ -213,7 +213,6 @@ const LOST: &[Row] = lost_options! {
         table_factory ["BlockBasedTable"] Results "tables that are not block-based are not read, and none are written";
         verify_output_flags ["0"] Durability "what is written is read back by paranoid_file_checks alone";
         blob_compression_opts [] Space "blobs are compressed at the default level";
-        preclude_last_level_data_seconds ["0"] Space "recent rows may go to the last level, and to its temperature";
         blob_direct_write_partitions ["1"] Cost "values go to blob files when memtables are flushed";
         bloom_locality ["0"] Cost "the memtable's filter has Esker's own layout";
         bottommost_file_compaction_delay ["0"] Cost "tables of the last level wait for no delay before they are compacted again";

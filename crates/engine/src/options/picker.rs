@@ -60,10 +60,20 @@ impl ColumnFamilyOptions {
             ttl,
             periodic_compaction_seconds,
             write_buffer_size: self.write_buffer_size,
+            preclude_last_level_data_seconds: self.preclude_last_level_data_seconds,
             blob_garbage_collection: self.blob_garbage_collection(),
             style,
             ..LeveledOptions::default()
         }
+    }
+
+    /// The age in seconds up to which the times of rows are recorded; 0: they are not.
+    pub(crate) fn recorded_seconds(&self) -> u64 {
+        let precluded = match self.compaction_style {
+            CompactionStyle::Level | CompactionStyle::Universal => self.preclude_last_level_data_seconds,
+            CompactionStyle::Fifo | CompactionStyle::None => 0,
+        };
+        self.preserve_internal_time_seconds.max(precluded)
     }
 
     /// The temperature of a table that is written to `level`.

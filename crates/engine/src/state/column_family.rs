@@ -93,8 +93,8 @@ impl Family {
         }
     }
 
-    /// The number of the directory for the output of `plan`.
-    pub fn path_of(&self, plan: &Plan) -> u32 {
+    /// The number of the directory for the output of `plan` in `level`.
+    pub fn path_of(&self, plan: &Plan, level: usize) -> u32 {
         if let Some(asked) = plan.output_path_id {
             return asked;
         }
@@ -105,7 +105,7 @@ impl Family {
                 let size_ratio = options.compaction_options_universal.size_ratio;
                 compact::path::universal(self.paths.targets(), size_ratio, bytes)
             }
-            _ => self.path_of_level(plan.output_level),
+            _ => self.path_of_level(level),
         }
     }
 
