@@ -40,10 +40,11 @@ pub fn rows() -> Vec<EngineOption> {
         .collect()
 }
 
-/// The name of an option in the table of options. One flag of RocksDB's has capitals.
+/// The name of an option in the table of options. Flags of db_bench and of db_stress have capitals.
 fn in_table(name: &str) -> &str {
     match name {
-        "wal_size_limit_MB" => "wal_size_limit_mb",
+        "WAL_ttl_seconds" => "wal_ttl_seconds",
+        "wal_size_limit_MB" | "WAL_size_limit_MB" => "wal_size_limit_mb",
         name => name,
     }
 }

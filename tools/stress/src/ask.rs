@@ -12,7 +12,7 @@ impl Worker<'_> {
     /// Asks one of the queries now and then.
     pub(super) fn ask(&mut self) -> Outcome {
         let flags = &self.stress.flags;
-        let (property, sizes, exists, metadata, tables, files, held, verify) = (
+        let (property, sizes, exists, metadata, tables, files, held, verify, wals, current) = (
             flags.get_property_one_in,
             flags.approximate_size_one_in,
             flags.key_may_exist_one_in,
@@ -21,6 +21,8 @@ impl Worker<'_> {
             flags.get_live_files_apis_one_in,
             flags.disable_file_deletions_one_in,
             flags.verify_db_one_in,
+            flags.get_sorted_wal_files_one_in,
+            flags.get_current_wal_file_one_in,
         );
         if self.one_in(property) {
             self.ask_property()?;
@@ -48,6 +50,13 @@ impl Worker<'_> {
         }
         if self.one_in(verify) {
             self.verify_family()?;
+        }
+        if self.one_in(wals) {
+            self.ask_wals()?;
+        }
+        if self.one_in(current) {
+            self.open.db.get_current_wal_file()?;
+            self.done.count(What::Wals);
         }
         Ok(())
     }
@@ -193,6 +202,36 @@ impl Worker<'_> {
         db.enable_file_deletions()?;
         looked?;
         self.done.count(What::LiveFiles);
+        Ok(())
+    }
+
+    /// Asks for all WALs, which are ordered by number and by their rows. An archive without a limit that the
+    /// run can reach keeps each of them.
+    fn ask_wals(&mut self) -> Outcome {
+        const LONG: u64 = 1_000_000;
+        let db = &self.open.db;
+        let seen = db.get_sorted_wal_files()?;
+        let rows: Vec<u64> = seen
+            .iter()
+            .map(|wal| wal.start_sequence)
+            .filter(|&first| first > 0)
+            .collect();
+        if !seen.is_sorted_by(|a, b| a.number < b.number) || !rows.is_sorted() {
+            return Err(Failure::Wrong(format!("these WALs are out of order: {seen:?}")));
+        }
+        let options = &self.stress.options;
+        if options.wal_ttl_seconds >= LONG && options.wal_size_limit_mb == 0 {
+            let fs = &self.stress.options.fs;
+            for wal in &seen {
+                let moved = wal.path.parent().map(|dir| dir.join("archive"));
+                let moved = moved.zip(wal.path.file_name()).map(|(dir, name)| dir.join(name));
+                // A WAL is moved in one step, after which it is in the archive.
+                if !fs.exists(&wal.path)? && !fs.exists(&moved.unwrap_or_default())? {
+                    return Err(Failure::Wrong(format!("{wal:?} is in no directory")));
+                }
+            }
+        }
+        self.done.count(What::Wals);
         Ok(())
     }
 

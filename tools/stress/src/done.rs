@@ -50,6 +50,7 @@ counted! {
     MayExist = "questions whether a key may exist",
     Metadata = "metadata of families",
     LiveFiles = "lists of live files",
+    Wals = "lists of WALs",
     HoldFiles = "times without deletions of files",
     Verify = "families verified",
     Secondary = "catch-ups of a secondary",

@@ -394,13 +394,15 @@ fn entities(rng: &mut Rng) -> [String; 3] {
     ]
 }
 
-/// The flags of the deletion of files.
-fn deletions(rng: &mut Rng) -> [String; 2] {
+/// The flags of the deletion of files, and of the lists of WALs.
+fn deletions(rng: &mut Rng) -> [String; 4] {
     let rates = &["0", "0", "10000", "1048576", "104857600"];
     let chunks = &["0", "1000", "1048576"];
     [
         one_of(rng, "sst_file_manager_bytes_per_sec", rates),
         one_of(rng, "sst_file_manager_bytes_per_truncate", chunks),
+        one_of(rng, "get_sorted_wal_files_one_in", &["0", "100", "10000"]),
+        one_of(rng, "get_current_wal_file_one_in", &["0", "100", "10000"]),
     ]
 }
 

@@ -146,6 +146,10 @@ flags::flags! {
     key_may_exist_one_in: u64 = 0;
     /// One in this number of operations is followed by a query of the live files, which must exist; 0: none.
     get_live_files_apis_one_in: u64 = 1_000_000;
+    /// One in this number of operations is followed by a query of all WALs, with the archived ones; 0: none.
+    get_sorted_wal_files_one_in: u64 = 1_000_000;
+    /// One in this number of operations is followed by a query of the current WAL; 0: none.
+    get_current_wal_file_one_in: u64 = 1_000_000;
     /// One in this number of operations is followed by a query of the levels of all families; 0: none.
     get_all_column_family_metadata_one_in: u64 = 1_000_000;
     /// One in this number of operations is followed by a query of the properties of all tables of a family;

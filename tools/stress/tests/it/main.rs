@@ -189,6 +189,10 @@ fn others_who_have_it_open_see_what_they_should() {
             "--open_read_only_one_in=500",
             "--key_may_exist_one_in=20",
             "--get_live_files_apis_one_in=500",
+            "--get_sorted_wal_files_one_in=200",
+            "--get_current_wal_file_one_in=200",
+            "--WAL_ttl_seconds=1000000",
+            "--WAL_size_limit_MB=0",
             "--get_all_column_family_metadata_one_in=500",
             "--disable_file_deletions_one_in=500",
             "--verify_db_one_in=500",
@@ -207,6 +211,7 @@ fn others_who_have_it_open_see_what_they_should() {
         let text = text(&output);
         for done in [
             "catch-ups of a secondary",
+            "lists of WALs",
             "opened for reading",
             "families verified",
         ] {
