@@ -23,8 +23,8 @@ flags::flags! {
     /// Directory of the database that a follower follows.
     leader_path: String = String::new();
     /// OPTIONS file with the options of the database and of its default family, which apply to all families.
-    /// Flags for options then have no effect, except --cache_size, --bloom_bits if the file names no filter,
-    /// the rate limiter and --file_checksum.
+    /// Flags for options then have no effect, except --cache_size, --row_cache_size, --bloom_bits if the
+    /// file names no filter, the rate limiter and --file_checksum.
     options_file: String = String::new();
     /// Writes the info log to standard error, and no `LOG` file.
     use_stderr_info_logger: bool = false;
@@ -302,6 +302,8 @@ flags::flags! {
     cache_size: i64 = 32 << 20;
     /// Splits the block cache into 2 to the power of this number of shards; negative: by its size.
     cache_numshardbits: i32 = -1;
+    /// Bytes of the cache of rows that Gets read from tables, split as the block cache is; 0: none.
+    row_cache_size: u64 = 0;
     /// Share of the block cache reserved for blocks of high priority.
     cache_high_pri_pool_ratio: f64 = 0.0;
     /// Share of the block cache reserved for blocks of low priority.

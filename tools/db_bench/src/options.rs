@@ -31,11 +31,10 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
         allow_mmap_reads: flags.mmap_read,
         statistics: statistics(flags)?,
         rate_limiter: rate_limiter(flags)?,
+        row_cache: row_cache(flags),
+        info_log: flags.use_stderr_info_logger.then(|| Arc::new(StderrLogger) as _),
         ..Options::default()
     };
-    if flags.use_stderr_info_logger {
-        options.info_log = Some(Arc::new(StderrLogger));
-    }
     for (name, value) in BENCH_DEFAULTS {
         ::flags::engine::set(&mut options, name, value)?;
     }
@@ -182,6 +181,16 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
             .collect();
     }
     Ok(options)
+}
+
+/// The cache of rows, if the flags ask for one.
+fn row_cache(flags: &Flags) -> Option<Arc<BlockCache>> {
+    let options = CacheOptions {
+        capacity: flags.row_cache_size as usize,
+        num_shard_bits: flags.cache_numshardbits,
+        ..CacheOptions::default()
+    };
+    (flags.row_cache_size > 0).then(|| Cache::lru(options))
 }
 
 /// A filter that is called for every row and removes none.

@@ -31,6 +31,7 @@ pub fn load(flags: &Flags) -> Result<(Options, Vec<String>)> {
     options.statistics = asked.statistics;
     options.rate_limiter = asked.rate_limiter;
     options.info_log = asked.info_log;
+    options.row_cache = asked.row_cache;
     let (table, of_flags) = (&mut options.column_family.table, asked.column_family.table);
     if flags.cache_size > 0 {
         table.block_cache = of_flags.block_cache;

@@ -26,7 +26,7 @@ const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("crates/engine/src/report/property_int.rs", "property_int", 132),
     ("crates/jni/src/listener/events.rs", "on_event", 147),
     ("crates/sst/src/writer/meta.rs", "finish", 122),
-    ("tools/db_bench/src/options.rs", "from_flags", 160),
+    ("tools/db_bench/src/options.rs", "from_flags", 159),
     ("tools/db_bench/src/page/tables.rs", "all_metrics", 208),
     ("tools/db_bench/src/record.rs", "ended", 118),
     ("tools/simulate/src/model.rs", "survive", 101),

@@ -10,7 +10,6 @@ const MISSING: &[(&[&str], &str)] = &[
         &["fillanddeleteuniquerandom"],
         "the flags disposable_entries_* and persistent_entries_*",
     ),
-    (&["readtorowcache"], "a row cache"),
     (
         &["readrandomcoroutine", "multireadrandomcoroutine"],
         "asynchronous reads",

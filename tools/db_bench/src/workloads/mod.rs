@@ -342,6 +342,13 @@ pub const WORKLOADS: &[Workload] = &[
     Workload::reading("readtocache", "readseq of all keys on one thread", scan::forward)
         .on(Threads::One)
         .adjusted(|params| params.reads = params.num),
+    Workload::reading(
+        "readtorowcache",
+        "reads every key of the database once, in order; needs --use_existing_keys and --row_cache_size",
+        read::to_row_cache,
+    )
+    .prepared(read::require_row_cache)
+    .adjusted(|params| params.reads = params.num),
     Workload::reading("readreverse", "reads entries against their order", scan::backward),
     Workload::reading("newiterator", "makes iterators", scan::new_iterator),
     Workload::reading(

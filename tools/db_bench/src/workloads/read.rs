@@ -1,6 +1,6 @@
 //! Point reads.
 
-use base::Result;
+use base::{Error, Result};
 
 use crate::keys::random_number;
 use crate::op::Op;
@@ -26,6 +26,36 @@ pub fn random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
         thread.finished(1, Op::Read);
     }
     finish(thread, found, read, bytes)
+}
+
+/// Refuses `readtorowcache` without the flags that it needs.
+pub fn require_row_cache(params: &mut Params<'_>) -> Result<()> {
+    match params.flags.use_existing_keys && params.flags.row_cache_size > 0 {
+        true => Ok(()),
+        false => Err(Error::invalid_argument(
+            "Please set use_existing_keys to true and specify a row cache size in readtorowcache benchmark",
+        )),
+    }
+}
+
+/// Reads every key once, whatever `--reads` and `--duration` say, so that the row cache holds their rows.
+pub fn to_row_cache(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    let mut key = params.keys.allocate();
+    let (mut found, mut bytes) = (0u64, 0);
+    let num = params.num as u64;
+    for number in 0..num {
+        params.keys.write(number, &mut key);
+        thread.wait_to_read(1);
+        if let Some(value) = params
+            .db
+            .get_pinned_cf_opt(params.family(number), &key, &params.read)?
+        {
+            found += 1;
+            bytes += key.len() + value.len();
+        }
+        thread.finished(1, Op::Read);
+    }
+    finish(thread, found, num, bytes)
 }
 
 pub fn multi_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {

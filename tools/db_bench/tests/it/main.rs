@@ -466,6 +466,40 @@ fn transactions_leave_equal_sums() {
 }
 
 #[test]
+fn the_row_cache_is_filled_from_existing_keys() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = dir.path().display();
+    stdout(&format!(
+        "--benchmarks=fillrandom,flush --num=500 --seed=7 --db={db}"
+    ));
+    let again = format!("--db={db} --use_existing_db --use_existing_keys --statistics");
+    let twice = format!("--benchmarks=readtorowcache,readtorowcache --reads=3 {again}");
+    let out = stdout(&format!("{twice} --row_cache_size=10m"));
+    let count = |out: &str, ticker: &str| -> u64 {
+        let line = format!("rocksdb.row.cache.{ticker} COUNT : ");
+        let (_, rest) = out.split_once(&line).expect(ticker);
+        rest.lines()
+            .next()
+            .and_then(|number| number.trim().parse().ok())
+            .expect(ticker)
+    };
+    // `--reads` does not apply: each key is read once in each run, and found in the second.
+    let keys = count(&out, "miss");
+    assert!(
+        keys > 250 && out.contains(&format!("({keys} of {keys} found)")),
+        "{out}"
+    );
+    assert_eq!(count(&out, "hit"), keys, "{out}");
+    for missing in [again.as_str(), "--num=10 --row_cache_size=10m"] {
+        let error = stderr(&format!("--benchmarks=readtorowcache {missing}"));
+        assert!(
+            error.contains("specify a row cache size in readtorowcache benchmark"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn mistakes_are_explained() {
     assert_eq!(
         stderr("--benchmarks=fillsq").trim(),
@@ -478,8 +512,8 @@ fn mistakes_are_explained() {
     assert!(stderr("--benchmarks=fillseq --compression_type=rar").contains("Invalid argument: "));
     assert!(stderr("--benchmarks=mergerandom --num=10").contains("mergerandom needs --merge_operator"));
     assert_eq!(
-        stderr("--benchmarks=fillseq,readtorowcache").trim(),
-        "benchmark 'readtorowcache' needs a row cache, which Esker does not have yet"
+        stderr("--benchmarks=fillseq,heapprofile").trim(),
+        "benchmark 'heapprofile' needs heap profiles, which Esker does not have yet"
     );
     assert!(stderr("--benchmarks=fillseq --num=0").contains("--num must be at least 1"));
     let dir = tempfile::tempdir().expect("a directory");
