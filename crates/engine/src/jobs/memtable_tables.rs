@@ -51,8 +51,9 @@ impl Flushed {
     /// The timestamp that the family's `full_history_ts_low` rises to from `low`, if it rises.
     pub fn raised_low(&self, family: &Family, low: &[u8]) -> Option<Box<[u8]>> {
         let user = family.cmp.user();
-        let rises = |new: &Box<[u8]>| low.is_empty() || user.compare_timestamp(new, low).is_gt();
-        self.full_history_ts_low.clone().filter(rises)
+        let new = self.full_history_ts_low.as_deref()?;
+        let rises = low.is_empty() || user.compare_timestamp(new, low).is_gt();
+        rises.then(|| new.into())
     }
 
     /// The tables in the form that a version edit adds.
