@@ -227,7 +227,7 @@ fn files_of_outside_have_none_either() {
         .export_column_family(&db.default_column_family(), "/export")
         .unwrap();
     let copy = db
-        .create_column_family_with_import(&options.column_family, "copy", &Default::default(), &[&exported])
+        .create_column_family_with_import("copy", &options.column_family, &[&exported], &Default::default())
         .unwrap();
     let at = ReadOptions {
         timestamp: Some(9u64.to_le_bytes().to_vec()),

@@ -151,7 +151,9 @@ impl DbInner {
                 .map(|output| self.take_table(family, plan, from, output, &mut taken))
                 .collect::<Result<_>>()?;
             if !files.is_empty() {
-                self.options.fs.sync_dir(family.paths.dir(family.path_of(plan)))?;
+                self.options
+                    .fs
+                    .sync_dir(family.paths.dir(family.path_of(plan, plan.output_level)))?;
             }
             Ok(files)
         });
@@ -160,7 +162,7 @@ impl DbInner {
             self.on_add_file(|| family.paths.table(file), file.size);
         }
         Ok(Ok(Written {
-            files,
+            files: files.into_iter().map(|file| (plan.output_level, file)).collect(),
             blob_garbage: Vec::new(),
             blob_files: Vec::new(),
             blob_bytes_read: 0,
@@ -183,7 +185,7 @@ impl DbInner {
         let fs = &self.options.fs;
         let mut file = FileMetadata {
             number: self.versions.new_file_number(),
-            path_id: family.path_of(plan),
+            path_id: family.path_of(plan, plan.output_level),
             smallest: output.smallest[..].into(),
             largest: output.largest[..].into(),
             smallest_seqno: output.smallest_seqno,

@@ -107,7 +107,7 @@ fn partitioner_context(plan: &Plan) -> PartitionerContext<'_> {
     }
 }
 
-/// The compression of the outputs of `plan`.
+/// The compression of the outputs of `plan` for `level`.
 pub(super) fn compression_of(
     family: &Family,
     version: &Version,

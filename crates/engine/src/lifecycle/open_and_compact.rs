@@ -46,7 +46,8 @@ impl Db {
     ///
     /// # Errors
     /// `InvalidArgument` if `input` is damaged or names files that the database does not have;
-    /// `NotSupported` for a family with blob files, or for a part of the keys of a family with timestamps;
+    /// `NotSupported` for a family with blob files or with `preclude_last_level_data_seconds`, or for a part
+    /// of the keys of a family with timestamps;
     /// `Incomplete` if the compaction was [canceled](OpenAndCompactOptions::canceled).
     ///
     /// ```
@@ -295,6 +296,11 @@ impl<'a> Worker<'a> {
                 "a remote compaction of a family with blob files",
             ));
         }
+        if family.current().preclude_last_level_data_seconds > 0 {
+            return Err(Error::not_supported(
+                "a remote compaction of a family with preclude_last_level_data_seconds",
+            ));
+        }
         let is_part = self.input.begin.is_some() || self.input.end.is_some();
         if is_part && family.cmp.user().timestamp_size() > 0 {
             let message = "a remote compaction of a part of the keys of a family with timestamps";
@@ -310,7 +316,7 @@ impl<'a> Worker<'a> {
         written: &Written,
         elapsed_micros: u64,
     ) -> Result<CompactionServiceResult> {
-        let outputs = written.files.iter().map(|file| {
+        let outputs = written.files.iter().map(|(_, file)| {
             family.tables.with_table(file, |table| {
                 Ok(OutputTable {
                     file_name: format!("{:06}.sst", file.number),
