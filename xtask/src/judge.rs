@@ -149,7 +149,7 @@ const JUDGES: &[Judge] = &[
         source: "`rocksdb` 0.25.0: unit and integration tests",
         over: "the shared library",
         tests: 225,
-        floor: 213,
+        floor: 216,
         tier: Tier::Nightly,
         run: rocksdb_over_library::of_0_25,
     },
