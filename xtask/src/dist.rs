@@ -16,7 +16,7 @@ use crate::install;
 use crate::python;
 use crate::shell::{self, Outcome};
 
-/// The verb of that process, which [`run`] starts with its environment.
+/// The verb of the worker process that builds a part, which [`run`] starts with a clean environment.
 pub const WORKER: &str = "dist-worker";
 
 /// The file of checksums.

@@ -71,7 +71,7 @@ pub struct StreamFinder {
     open: Run,
     /// The key before the last one.
     before: Vec<u8>,
-    /// The number of user keys shown.
+    /// The number of user keys that the detector was shown.
     shown: u64,
     in_long_runs: u64,
 }

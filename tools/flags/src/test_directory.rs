@@ -17,7 +17,7 @@ pub fn test_directory() -> Result<PathBuf, String> {
     Ok(dir)
 }
 
-/// The effective user id: the second number of its line in `/proc`.
+/// The effective user id: the second number of the line `Uid:` of `/proc/self/status`.
 fn effective_user() -> Result<u32, String> {
     let path = "/proc/self/status";
     let status = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;

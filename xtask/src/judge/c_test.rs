@@ -105,7 +105,7 @@ fn run(package: &str, generation: &str, sanitize: bool, words: &[&str]) -> Resul
 fn write_log(scratch: &Path, said: &str) -> Result<(), String> {
     let log = scratch.join("log");
     fs::write(&log, said).map_err(|error| format!("{}: {error}", log.display()))?;
-    // The reason is in the last lines.
+    // The last lines of the output say why the program failed.
     let lines: Vec<&str> = said.lines().collect();
     for line in &lines[lines.len().saturating_sub(4)..] {
         eprintln!("    {line}");

@@ -117,7 +117,7 @@ impl Picker<'_> {
 
     fn drop_files(&self, level: usize, mut files: Vec<Arc<FileMetadata>>, reason: CompactionReason) -> Plan {
         if level == 0 {
-            // The order of L0.
+            // The files are in the order of L0: the newest first.
             files.reverse();
         }
         let mut plan = self.plan(level, files, reason);
