@@ -334,7 +334,7 @@ fn what_cannot_be_is_refused() {
             "--test_multi_ops_txns=1",
             "--test_multi_ops_txns=1 needs this part of transactions, which Esker does not have yet",
         ),
-        ("--max_key=0", "--max_key lies between"),
+        ("--max_key=0", "--max_key must be between"),
         ("--secondary_catch_up_one_in=5", "needs --test_secondary"),
         ("--compression_type=brotli", "no compression of that name"),
         ("--destroy_db_initially=0", "give --expected_values_dir"),
