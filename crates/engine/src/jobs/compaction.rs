@@ -351,7 +351,7 @@ impl DbInner {
             work(state)
         });
         state.manual_alone = false;
-        self.look_again(state);
+        self.wake_jobs_and_writers(state);
         result
     }
 

@@ -45,7 +45,7 @@ impl Db {
         let paused = state.background_paused.checked_sub(1);
         state.background_paused =
             paused.ok_or_else(|| Error::invalid_argument("background work is not paused"))?;
-        inner.look_again(&mut state);
+        inner.wake_jobs_and_writers(&mut state);
         Ok(())
     }
 
@@ -210,7 +210,7 @@ impl DbInner {
         state.shutting_down = true;
         self.jobs.cancelled.store(true, Ordering::Relaxed);
         self.jobs.manual_cancelled.store(true, Ordering::Relaxed);
-        self.look_again(&mut state);
+        self.wake_jobs_and_writers(&mut state);
         drop(state);
         if let Some(service) = &self.options.compaction_service {
             // A panic of the service must not prevent the close.
@@ -263,6 +263,6 @@ impl DbInner {
     pub(crate) fn end_background_work(&self) {
         let mut state = self.state.lock();
         state.closing = true;
-        self.look_again(&mut state);
+        self.wake_jobs_and_writers(&mut state);
     }
 }

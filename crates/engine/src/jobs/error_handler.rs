@@ -176,7 +176,7 @@ impl DbInner {
             return;
         };
         state.end_recovery();
-        self.look_again(&mut state);
+        self.wake_jobs_and_writers(&mut state);
         drop(state);
         // A soft error also ends the automatic recovery in progress, if there is one.
         self.obsolete.wake();
@@ -225,7 +225,7 @@ impl DbInner {
         }
         attempted?;
         state.end_recovery();
-        self.look_again(&mut state);
+        self.wake_jobs_and_writers(&mut state);
         drop(state);
         // The success also ends the automatic recovery in progress, if there is one.
         self.obsolete.wake();

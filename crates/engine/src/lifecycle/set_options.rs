@@ -7,8 +7,8 @@ use crate::log::log_line;
 use crate::options::check::check_options;
 use crate::options::check::of_family;
 use crate::options::check::wrong_with;
+use crate::options::option_errors::OptionErrors;
 use crate::options::table::{OptionRow, OptionTable};
-use crate::options::wrong::Wrong;
 use crate::options::{BlockBasedOptions, ColumnFamilyOptions, Options};
 use crate::state::column_family::ColumnFamily;
 use crate::state::db_inner::DbInner;
@@ -87,7 +87,7 @@ impl Db {
 }
 
 /// Sets `name` in `options`, if the option exists. False if it does not.
-fn set<S: OptionTable + Clone>(wrong: &mut Wrong, options: &mut S, name: &str, value: &str) -> bool {
+fn set<S: OptionTable + Clone>(wrong: &mut OptionErrors, options: &mut S, name: &str, value: &str) -> bool {
     // `options.field=value` means `options={field=value;}`.
     let (name, value) = match name.split_once('.') {
         Some((whole, field)) if S::row(whole).is_some() => (whole, format!("{{{field}={value};}}")),
@@ -102,7 +102,7 @@ fn set<S: OptionTable + Clone>(wrong: &mut Wrong, options: &mut S, name: &str, v
     true
 }
 
-fn unknown(wrong: &mut Wrong, name: &str) {
+fn unknown(wrong: &mut OptionErrors, name: &str) {
     wrong.invalid(format!("unknown option {name}"));
 }
 
@@ -125,7 +125,7 @@ fn changed_family(
     changes: &[(&str, &str)],
 ) -> Result<ColumnFamilyOptions> {
     let mut options = now.clone();
-    let mut wrong = Wrong::default();
+    let mut wrong = OptionErrors::default();
     for (name, value) in changes {
         let inner = value
             .trim()
@@ -169,7 +169,7 @@ impl DbInner {
         own.install_super_version();
         let stall = self.note_stall(own);
         state.stall_events.extend(stall);
-        self.look_again(&mut state);
+        self.wake_jobs_and_writers(&mut state);
         Ok(())
     }
 
@@ -180,7 +180,7 @@ impl DbInner {
         state.check_writable()?;
         let before = self.current.load_full();
         let mut options = Options::clone(&before);
-        let mut wrong = Wrong::default();
+        let mut wrong = OptionErrors::default();
         for (name, value) in changes {
             if !set(&mut wrong, &mut options, name, value) {
                 unknown(&mut wrong, name);
@@ -192,7 +192,7 @@ impl DbInner {
         let jobs = options.max_background_jobs;
         let more = (jobs != before.max_background_jobs).then_some(jobs as usize);
         self.current.store(options.into());
-        self.look_again(&mut state);
+        self.wake_jobs_and_writers(&mut state);
         drop(state);
         self.obsolete.wake();
         Ok(more)

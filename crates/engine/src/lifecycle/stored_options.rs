@@ -8,7 +8,7 @@ use crate::events::Event;
 use crate::lifecycle::moment::READ_ONLY_ATTEMPTS;
 use crate::log::listeners::Listeners;
 use crate::options::file::OptionsFile;
-use crate::options::wrong::Wrong;
+use crate::options::option_errors::OptionErrors;
 use crate::options::{OptionLoss, Options};
 
 /// The newest OPTIONS file, if it exists and is readable. If it is unreadable, the listeners get the error.
@@ -60,7 +60,7 @@ pub(crate) fn stored_options(
             return if strict { Err(error) } else { Ok(None) };
         }
     };
-    let mut refused = Wrong::default();
+    let mut refused = OptionErrors::default();
     for lost in stored.lost() {
         if lost.is_given(options) {
             continue;

@@ -6,8 +6,8 @@ use codec::compression::{CompressionOptions, CompressionType};
 use sst::format::IndexType;
 
 use crate::options::names::DEFAULT_COLUMN_FAMILY;
+use crate::options::option_errors::OptionErrors;
 use crate::options::table::{OptionTable, OptionValue};
-use crate::options::wrong::Wrong;
 use crate::options::{ColumnFamilyOptions, CompactionStyle, Options};
 
 /// `InvalidArgument` for impossible options of a family, by themselves or in this database, or `NotSupported`
@@ -17,7 +17,7 @@ pub(crate) fn check_family_options(
     name: &str,
     family: &ColumnFamilyOptions,
 ) -> Result<()> {
-    let mut wrong = Wrong::default();
+    let mut wrong = OptionErrors::default();
     wrong.take_all(wrong_with(family), &of_family(name));
     wrong.take(check_memtables(options, name, family));
     wrong.take(check_paths(options, family));
@@ -32,8 +32,8 @@ pub(crate) fn of_family(name: &str) -> String {
 }
 
 /// The impossible or unsupported options of a family, each with its reason.
-pub(crate) fn wrong_with(options: &ColumnFamilyOptions) -> Wrong {
-    let mut wrong = Wrong::default();
+pub(crate) fn wrong_with(options: &ColumnFamilyOptions) -> OptionErrors {
+    let mut wrong = OptionErrors::default();
     wrong.take(options.check());
     wrong.take(options.check_compaction());
     wrong.take(options.table.check());
@@ -167,7 +167,7 @@ const MOST_PATHS: usize = 4;
 
 /// Same as [`check_family_options`], for the options of a database and all its families.
 pub(crate) fn check_options(options: &Options) -> Result<()> {
-    let mut wrong = Wrong::default();
+    let mut wrong = OptionErrors::default();
     wrong.take(options.check());
     if !matches!(
         options.wal_compression,

@@ -19,6 +19,7 @@ pub(crate) mod names;
 mod number;
 pub(crate) mod open_and_compact;
 pub(crate) mod operation;
+pub(crate) mod option_errors;
 pub(crate) mod picker;
 #[cfg(feature = "serde")]
 mod serialized;
@@ -29,7 +30,6 @@ pub(crate) mod thread_pool;
 pub(crate) mod thread_preparation;
 pub(crate) mod wal_filter;
 pub mod write_buffer_manager;
-pub(crate) mod wrong;
 
 pub use cache_usage::{CacheEntryRole, CacheUsageOptions, Charged};
 pub(crate) use cf::BlobSizes;

@@ -1,8 +1,8 @@
 //! The options of compaction in the form that pickers and stalls take.
 
 use super::compaction::AGE_OF_CHOICE;
+use super::option_errors::OptionErrors;
 use super::table::OptionValue;
-use super::wrong::Wrong;
 use super::{ColumnFamilyOptions, CompactionStyle};
 use base::Result;
 use base::Temperature;
@@ -114,7 +114,7 @@ impl ColumnFamilyOptions {
     /// options.
     pub(crate) fn check_compaction(&self) -> Result<()> {
         let universal = &self.compaction_options_universal;
-        let mut wrong = Wrong::default();
+        let mut wrong = OptionErrors::default();
         match self.compaction_style {
             CompactionStyle::Level if self.num_levels < 2 => {
                 wrong.invalid(format!(

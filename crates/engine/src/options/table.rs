@@ -8,7 +8,7 @@ use codec::compression::CompressionType;
 use wal::RecoveryMode;
 
 pub use super::number::{OptionNumber, OptionRange};
-use super::wrong::Wrong;
+use super::option_errors::OptionErrors;
 
 /// A type that an option can have: it has one text form, which is RocksDB's.
 pub trait OptionValue: Sized {
@@ -75,7 +75,7 @@ pub trait OptionTable: Default + Sized + 'static {
 
     /// Checks the range of every option. `InvalidArgument` names all that are out of range.
     fn check(&self) -> Result<()> {
-        let mut wrong = Wrong::default();
+        let mut wrong = OptionErrors::default();
         Self::rows().iter().for_each(|row| wrong.take(row.check(self)));
         wrong.result()
     }

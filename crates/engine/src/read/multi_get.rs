@@ -196,7 +196,7 @@ impl DbInner {
                 failed: None,
             };
             let mut batch: Vec<_> = places.iter().zip(&lookups).map(underway).collect();
-            self.get_abreast(super_version, seqno, options, family, &mut batch);
+            self.get_batch(super_version, seqno, options, family, &mut batch);
             for mut key in batch {
                 if let Some(index) = key.context.deferred_blob() {
                     blobs.push((key.place, index));
@@ -363,7 +363,7 @@ impl<'a, R: Iterator<Item = Run<'a>>> Underway<'a, R> {
 
 impl DbInner {
     /// Looks up the keys, which must be sorted. Blobs are left to the caller.
-    fn get_abreast<'a, R: Iterator<Item = Run<'a>>>(
+    fn get_batch<'a, R: Iterator<Item = Run<'a>>>(
         &self,
         super_version: &SuperVersion,
         seqno: SeqNo,

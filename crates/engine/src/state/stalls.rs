@@ -44,7 +44,7 @@ impl DbInner {
     }
 
     /// Makes all background threads and waiting writers check again whether there is work or a stall.
-    pub(crate) fn look_again(&self, state: &mut MutexGuard<'_, DbState>) {
+    pub(crate) fn wake_jobs_and_writers(&self, state: &mut MutexGuard<'_, DbState>) {
         let limit = wal_limit(&self.current.load(), state);
         self.wal_tail.max_bytes.store(limit, Ordering::Relaxed);
         self.write.attention.store(true, Ordering::Relaxed);

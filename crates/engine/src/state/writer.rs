@@ -26,7 +26,7 @@ pub(crate) struct Writer {
     /// The number of bytes written since writers were last stalled.
     pub delayed_bytes: u64,
     /// The time until which the writes are paid for, while writes are delayed.
-    pub paid: Paid,
+    pub paid: WriteCredit,
     /// True while the first stalled writer waits with this lock released.
     pub held_back: bool,
     /// The number of writes in a row that found this lock free, since a write last waited for it or the queue
@@ -46,7 +46,7 @@ impl Writer {
             unlogged: false,
             scratch: Vec::new(),
             delayed_bytes: 0,
-            paid: Paid::default(),
+            paid: WriteCredit::default(),
             held_back: false,
             in_a_row: 0,
         }
@@ -79,11 +79,11 @@ pub(crate) const LEAST_WAIT: Duration = Duration::from_millis(1);
 
 /// The time that the bytes written while writes are delayed should have taken.
 #[derive(Debug, Default)]
-pub(crate) struct Paid {
+pub(crate) struct WriteCredit {
     until: Duration,
 }
 
-impl Paid {
+impl WriteCredit {
     /// Charges `bytes` at `rate` bytes per second. Returns the time to wait for it: zero, or at least
     /// [`LEAST_WAIT`].
     pub fn charge(&mut self, now: Duration, bytes: u64, rate: u64) -> Duration {

@@ -141,12 +141,12 @@ pub(super) fn check_may_wait(options: &WriteOptions, why: impl fmt::Display) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::writer::Paid;
+    use crate::state::writer::WriteCredit;
 
     #[test]
     fn time_that_passes_pays() {
         let millis = Duration::from_millis;
-        let mut paid = Paid::default();
+        let mut paid = WriteCredit::default();
         // The rate is a thousand bytes per millisecond. Every writer has a credit of one millisecond.
         assert_eq!(paid.charge(millis(100), 1_500, 1_000_000), Duration::ZERO);
         assert_eq!(paid.charge(millis(100), 1_500, 1_000_000), millis(2));

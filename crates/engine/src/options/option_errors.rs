@@ -4,12 +4,12 @@ use base::{Error, ErrorKind, Result};
 
 /// The errors found so far.
 #[derive(Debug, Default)]
-pub(crate) struct Wrong {
+pub(crate) struct OptionErrors {
     invalid: Vec<String>,
     unsupported: Vec<String>,
 }
 
-impl Wrong {
+impl OptionErrors {
     /// Adds an invalid setting. Duplicates are ignored.
     pub fn invalid(&mut self, what: impl Into<String>) {
         add(&mut self.invalid, what.into());
@@ -30,7 +30,7 @@ impl Wrong {
     }
 
     /// Adds the errors found in `context`.
-    pub fn take_all(&mut self, others: Wrong, context: &str) {
+    pub fn take_all(&mut self, others: OptionErrors, context: &str) {
         self.take(others.result().map_err(|error| error.context(context)));
     }
 
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn everything_is_named_once() {
-        let mut wrong = Wrong::default();
+        let mut wrong = OptionErrors::default();
         wrong.take(Ok(()));
         wrong.unsupported("c");
         assert_eq!(
@@ -68,16 +68,16 @@ mod tests {
             ErrorKind::NotSupported,
             "nothing else is wrong"
         );
-        let mut wrong = Wrong::default();
+        let mut wrong = OptionErrors::default();
         wrong.take(Err(Error::not_supported("c")));
         wrong.take(Err(Error::invalid_argument("a")));
         wrong.invalid("a");
-        let mut others = Wrong::default();
+        let mut others = OptionErrors::default();
         others.invalid("b");
         wrong.take_all(others, "of another");
         let error = wrong.result().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert_eq!(error.message(), "a; of another: b; c");
-        assert!(Wrong::default().result().is_ok());
+        assert!(OptionErrors::default().result().is_ok());
     }
 }
