@@ -384,8 +384,8 @@ class ColumnFamilyOptions(BlockBasedOptions, total=False):
     # `preserve_internal_time_seconds`. Leveled compactions leave rows that are in the last level there;
     # universal ones may move them up. Automatic leveled compactions of a file wait until rows have a
     # tenth more than this age, so the level above may be larger than its target. Streams are flushed
-    # through L0. No effect in FIFO compaction and with fewer than 3 levels. 0: rows of any age may be in
-    # the last level. Default: 0.
+    # through L0. No effect in FIFO compaction and with fewer than 3 levels. 0: rows of any age may be
+    # in the last level. Default: 0.
     preclude_last_level_data_seconds: int | str
 
     # Tables store user-defined timestamps. If false, memtables and WALs have them and a flush cuts them
