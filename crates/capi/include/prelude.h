@@ -255,3 +255,11 @@ enum {
   rocksdb_compactionservice_jobstatus_aborted = 2,
   rocksdb_compactionservice_jobstatus_use_local = 3,
 };
+
+/* Results of rocksdb_pinnable_multi_get_result. */
+enum {
+  rocksdb_pinnable_multi_get_not_found = 0,
+  rocksdb_pinnable_multi_get_found = 1,
+  rocksdb_pinnable_multi_get_error = 2,
+  rocksdb_pinnable_multi_get_out_of_bounds = 3,
+};

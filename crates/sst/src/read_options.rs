@@ -70,9 +70,9 @@ pub struct TableReadOptions {
     pub auto_readahead: AutoReadahead,
     /// Records lookups of blocks in the cache, while a trace is on. Default: nothing is recorded.
     pub block_trace: Option<Arc<dyn BlockTrace>>,
-    /// Charges the [memory](Table::memory_usage) of the table to the cache as long as it is open. Index and
-    /// filter are then loaded when the table is opened, and a strict cache without room for them refuses it.
-    /// Default: false.
+    /// Charges the [memory](crate::Table::memory_usage) of the table to the cache as long as it is open.
+    /// Index and filter are then loaded when the table is opened, and a strict cache without room for them
+    /// refuses it. Default: false.
     pub charges_cache: bool,
 }
 

@@ -14,8 +14,8 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "an open passes over rows in WALs of another directory",
         file: "crates/engine/src/lifecycle/recover.rs",
-        right: "        self.check_unread_wals()?;\n        Ok(there.to_vec())\n",
-        wrong: "        Ok(there.to_vec())\n",
+        right: "        self.check_unread_wals()?;\n        self.check_any_wal(",
+        wrong: "        self.check_any_wal(",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal_dirs"]),
     },
     Canary {

@@ -602,8 +602,9 @@ class Options(ColumnFamilyOptions, total=False):
     # needed: its number, its size and its last sequence number. Recovery compares this with what it has
     # read: a WAL that is lost, cut at the end of a record or of another database is corruption, which
     # the recovery mode handles, except kSkipAnyCorruptedRecords. A database that exists and has no WAL
-    # at all is refused, as after a repair; a copy without WALs is opened once without the option. A WAL
-    # that is missing is noticed without the option too. Default: false.
+    # at all is refused, as after a repair, or a loss of power in the middle of an open; a copy without
+    # WALs is opened once without the option. A WAL that is missing is noticed without the option too.
+    # Default: false.
     track_and_verify_wals: bool
 
     # Records each closed WAL in the MANIFEST, with its size, when a sync has made it durable, until no

@@ -108,6 +108,7 @@ typedef struct rocksdb_optimistictransactiondb_t rocksdb_optimistictransactiondb
 typedef struct rocksdb_options_t rocksdb_options_t;
 typedef struct rocksdb_perfcontext_t rocksdb_perfcontext_t;
 typedef struct rocksdb_pinnable_handle_t rocksdb_pinnable_handle_t;
+typedef struct rocksdb_pinnable_multi_get_t rocksdb_pinnable_multi_get_t;
 typedef struct rocksdb_pinnableslice_t rocksdb_pinnableslice_t;
 typedef struct rocksdb_ratelimiter_t rocksdb_ratelimiter_t;
 typedef struct rocksdb_readoptions_t rocksdb_readoptions_t;
@@ -403,6 +404,14 @@ enum {
   rocksdb_compactionservice_jobstatus_failure = 1,
   rocksdb_compactionservice_jobstatus_aborted = 2,
   rocksdb_compactionservice_jobstatus_use_local = 3,
+};
+
+/* Results of rocksdb_pinnable_multi_get_result. */
+enum {
+  rocksdb_pinnable_multi_get_not_found = 0,
+  rocksdb_pinnable_multi_get_found = 1,
+  rocksdb_pinnable_multi_get_error = 2,
+  rocksdb_pinnable_multi_get_out_of_bounds = 3,
 };
 
 /* options */
@@ -710,6 +719,23 @@ extern ROCKSDB_LIBRARY_API void rocksdb_batched_multi_get_cf_slice(rocksdb_t* db
     rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* column_family, size_t num_keys,
     const rocksdb_slice_t* keys_list, rocksdb_pinnableslice_t** values, char** errs, const bool
     sorted_input);
+
+/* pinnable_multi_get */
+
+extern ROCKSDB_LIBRARY_API rocksdb_pinnable_multi_get_t*
+    rocksdb_batched_multi_get_pinned_cf(rocksdb_t* db, const rocksdb_readoptions_t* options,
+    rocksdb_column_family_handle_t* column_family, size_t num_keys, const rocksdb_slice_t* keys,
+    unsigned char sorted_input);
+extern ROCKSDB_LIBRARY_API size_t rocksdb_pinnable_multi_get_count(const
+    rocksdb_pinnable_multi_get_t* multi_get);
+extern ROCKSDB_LIBRARY_API int rocksdb_pinnable_multi_get_result(const rocksdb_pinnable_multi_get_t*
+    multi_get, size_t index, const char** value, size_t* value_size, const char** error, size_t*
+    error_size);
+extern ROCKSDB_LIBRARY_API void rocksdb_pinnable_multi_get_destroy(rocksdb_pinnable_multi_get_t*
+    multi_get);
+
+/* others */
+
 extern ROCKSDB_LIBRARY_API unsigned char rocksdb_key_may_exist(rocksdb_t* db, const
     rocksdb_readoptions_t* options, const char* key, size_t key_len, char** value, size_t* val_len,
     const char* timestamp, size_t timestamp_len, unsigned char* value_found);

@@ -42,6 +42,49 @@ static void single_rows(rocksdb_t* db) {
   CHECK(found == 1 && length == 13);
 }
 
+/* Values and errors of many keys with one owner. */
+static void pinned_multi_get(rocksdb_t* db) {
+  put(db, "m1", "first");
+  put(db, "m2", "");
+  const rocksdb_slice_t keys[] = {{"m2", 2}, {"m1", 2}, {"none", 4}, {"m1", 2}};
+  rocksdb_pinnable_multi_get_t* results =
+      rocksdb_batched_multi_get_pinned_cf(db, reads, NULL, 4, keys, 0);
+  CHECK(rocksdb_pinnable_multi_get_count(results) == 4);
+  const char* wanted[] = {"", "first", NULL, "first"};
+  const char *value, *error;
+  size_t value_size, error_size;
+  for (size_t i = 0; i < 4; i++) {
+    value = error = "left";
+    value_size = error_size = 77;
+    int state = rocksdb_pinnable_multi_get_result(results, i, &value, &value_size, &error, &error_size);
+    CHECK(error == NULL && error_size == 0);
+    if (wanted[i] == NULL) {
+      CHECK(state == rocksdb_pinnable_multi_get_not_found && value == NULL && value_size == 0);
+    } else {
+      CHECK(state == rocksdb_pinnable_multi_get_found && value_size == strlen(wanted[i]));
+      CHECK(memcmp(value, wanted[i], value_size) == 0);
+    }
+  }
+  CHECK(rocksdb_pinnable_multi_get_result(results, 4, &value, &value_size, &error, &error_size) ==
+        rocksdb_pinnable_multi_get_out_of_bounds);
+  CHECK(value == NULL && error == NULL);
+  CHECK(rocksdb_pinnable_multi_get_result(results, 1, NULL, NULL, NULL, NULL) ==
+        rocksdb_pinnable_multi_get_found);
+  rocksdb_pinnable_multi_get_destroy(results);
+  /* A read whose time is over has an error for each key. */
+  rocksdb_readoptions_t* late = rocksdb_readoptions_create();
+  rocksdb_readoptions_set_deadline(late, 1);
+  results = rocksdb_batched_multi_get_pinned_cf(db, late, NULL, 2, keys, 1);
+  CHECK(rocksdb_pinnable_multi_get_result(results, 0, &value, &value_size, &error, &error_size) ==
+        rocksdb_pinnable_multi_get_error);
+  CHECK(value == NULL && error_size == strlen(error) && error_size > 0);
+  rocksdb_pinnable_multi_get_destroy(results);
+  rocksdb_readoptions_destroy(late);
+  results = rocksdb_batched_multi_get_pinned_cf(db, reads, NULL, 0, NULL, 0);
+  CHECK(rocksdb_pinnable_multi_get_count(results) == 0);
+  rocksdb_pinnable_multi_get_destroy(results);
+}
+
 static void batches(rocksdb_t* db) {
   char* err = NULL;
   rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
@@ -226,6 +269,7 @@ int main(int argc, char** argv) {
   db = rocksdb_open(options, argv[1], &err);
   CHECK_OK(err);
   single_rows(db);
+  pinned_multi_get(db);
   batches(db);
   snapshots_and_iterators(db);
   char* stats = rocksdb_property_value(db, "rocksdb.stats");

@@ -60,6 +60,8 @@ struct Case {
     db: Db,
     clock: Arc<ManualClock>,
     jobs: Arc<Jobs>,
+    /// The family with timestamps keeps its history permanently.
+    keeps_history: bool,
     families: Vec<ColumnFamily>,
 }
 
@@ -92,6 +94,9 @@ impl Case {
         let mut stamped = options.column_family.clone();
         stamped.merge_operator = None;
         settings::set_family(&mut stamped, "comparator", "u64ts").unwrap();
+        // Timestamps of memtables alone need it.
+        let keeps_history = stamped.persist_user_defined_timestamps;
+        options.allow_concurrent_memtable_write &= keeps_history;
         let mut refusing = options.column_family.clone();
         refusing.merge_operator = Some(Arc::new(Refuses));
         options.column_families.insert("stamped".to_owned(), stamped);
@@ -102,6 +107,7 @@ impl Case {
             db,
             clock,
             jobs,
+            keeps_history,
             families: families.into(),
         }
     }
@@ -194,6 +200,8 @@ impl Case {
         let jobs = self.rest()?;
         match self.jobs.in_vain.load(Ordering::SeqCst) {
             0 => Ok(jobs),
+            // A flush that leaves timestamps out raises `full_history_ts_low`.
+            _ if !self.keeps_history => Ok(jobs),
             in_vain => Err(format!("{in_vain} jobs that could change nothing")),
         }
     }

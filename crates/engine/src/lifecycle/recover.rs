@@ -182,9 +182,10 @@ impl DbInner {
             return Ok(Vec::new());
         }
         self.check_no_sections()?;
+        // First the error that says where the WALs are.
+        self.check_unread_wals()?;
         self.check_any_wal(manifest.number())?;
         self.check_recorded_wals(manifest.wals())?;
-        self.check_unread_wals()?;
         Ok(there.to_vec())
     }
 

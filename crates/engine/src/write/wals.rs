@@ -32,6 +32,10 @@ impl DbInner {
             Some(old) => fs.reuse(&filename::wal(&self.wal_dir, old), &path, &create)?,
             None => fs.create(&path, &create)?,
         };
+        // An open that finds no WAL refuses the database: the new one is there before an old one is deleted.
+        if self.options.track_and_verify_wals {
+            fs.sync_dir(&self.wal_dir)?;
+        }
         let options = wal::WriterOptions {
             log_number: number,
             recyclable: self.options.recycled_wals() > 0,
