@@ -157,6 +157,15 @@ pub fn thread_cpu() -> Duration {
     Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec as u32)
 }
 
+/// CPU time that all threads of the process have used. It is 0 in a simulation, so that runs repeat exactly.
+pub fn process_cpu() -> Duration {
+    if crate::sync::SIMULATED {
+        return Duration::ZERO;
+    }
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec as u32)
+}
+
 /// A random seed: for session identities, and for tests that print it so that a failure can be replayed. In a
 /// simulation it derives from the simulation's seed.
 pub fn fresh_seed() -> u64 {

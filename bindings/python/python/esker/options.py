@@ -556,6 +556,14 @@ class Options(ColumnFamilyOptions, total=False):
     # universal style; manual compactions are. Default: 1.
     max_subcompactions: int | str
 
+    # The maximum number of threads that write one compaction while processors are idle, beyond
+    # `max_subcompactions` and at any level; 0: as many as there are idle processors; 1: none is added.
+    # A processor is idle if neither the program nor background work of its `ThreadPool` uses it. Each
+    # thread writes a range of at least 16 MiB and one output file. A family with a compaction filter,
+    # a partitioner or collectors of table properties is left alone: they may not expect several
+    # threads. Default: 0.
+    max_idle_subcompactions: int | str
+
     # The bytes of WAL beyond which the family that keeps the oldest WAL is flushed. 0 means four times
     # the sum of all families' `write_buffer_size * max_write_buffer_number`. Unlike in RocksDB the
     # limit also applies with a single family, so that a forgotten option never fills a disk. Default:

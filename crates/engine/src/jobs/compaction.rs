@@ -827,10 +827,43 @@ impl DbInner {
             || plan.reason == CompactionReason::ManualCompaction
             || family.options.compaction_style == CompactionStyle::Universal;
         match (alone, asked) {
-            (false, _) => 1,
-            (true, 0) => self.current.load().max_subcompactions as usize,
-            (true, asked) => asked as usize,
+            (true, 1..) => asked as usize,
+            (true, 0) => self.with_idle_processors(family, plan, self.current.load().max_subcompactions),
+            (false, _) => self.with_idle_processors(family, plan, 1),
         }
+    }
+
+    /// Returns the number of threads for `plan`: `allowed`, or more if processors are idle.
+    fn with_idle_processors(&self, family: &Family, plan: &Plan, allowed: u32) -> usize {
+        let options = &family.options;
+        let calls_hooks = options.compaction_filter_factory.is_some()
+            || family.sst_partitioner_factory.is_some()
+            || !options.table_properties_collector_factories.is_empty()
+            || !options.block_property_collector_factories.is_empty();
+        let allowed = allowed as usize;
+        if calls_hooks {
+            return allowed;
+        }
+        let most = self.current.load().max_idle_subcompactions as usize;
+        divided(allowed, most, plan.input_bytes(), || self.work.idle_processors())
+    }
+}
+
+/// The minimum of input bytes for each thread that is added because a processor is idle.
+const LEAST_RANGE: u64 = 16 << 20;
+
+/// The number of threads for a compaction of `bytes`: `allowed`, or up to `most` if processors are `idle`. 0
+/// sets no limit.
+fn divided(allowed: usize, most: usize, bytes: u64, idle: impl FnOnce() -> usize) -> usize {
+    let worth = (bytes / LEAST_RANGE) as usize;
+    let most = match most {
+        0 => worth,
+        most => most.min(worth),
+    };
+    match most > allowed {
+        // The caller's thread writes a range too.
+        true => most.min(1 + idle()).max(allowed),
+        false => allowed,
     }
 }
 
@@ -853,4 +886,25 @@ enum Severity {
 
 fn is_failure(error: &Error) -> bool {
     !matches!(error.kind(), ErrorKind::Aborted | ErrorKind::ColumnFamilyDropped)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_processors_divide_a_compaction_into_ranges_that_are_worth_a_thread() {
+        let bytes = |ranges: u64| ranges * LEAST_RANGE;
+        assert_eq!(divided(1, 0, bytes(10), || 3), 4);
+        assert_eq!(divided(1, 0, bytes(2), || 3), 2);
+        assert_eq!(divided(1, 3, bytes(10), || 3), 3);
+        assert_eq!(divided(1, 0, bytes(10), || 0), 1);
+        // max_subcompactions holds in any case.
+        assert_eq!(divided(4, 0, bytes(10), || 1), 4);
+        assert_eq!(divided(4, 1, bytes(10), || 9), 4);
+        // Small compactions and a limit of 1 do not ask for idle processors.
+        let asks = || unreachable!();
+        assert_eq!(divided(1, 0, bytes(2) - 1, asks), 1);
+        assert_eq!(divided(1, 1, bytes(10), asks), 1);
+    }
 }

@@ -289,7 +289,8 @@ impl<'a> Rewrite<'a> {
                 .zip(others)
                 .map(|(nth, &range)| {
                     let thread = thread::Builder::new().name("esker-compact".to_owned());
-                    let spawned = thread.spawn_scoped(scope, move || write(nth, range));
+                    let spawned =
+                        thread.spawn_scoped(scope, move || self.db.work.part_of_job(|| write(nth, range)));
                     (nth, range, spawned)
                 })
                 .collect();

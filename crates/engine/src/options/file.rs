@@ -24,6 +24,7 @@ pub const ROCKSDB_VERSION: &str = "7.8.3";
 const NOT_ROCKSDBS: &[&str] = &[
     "caches_first_reads",
     "copy_untouched_blocks",
+    "max_idle_subcompactions",
     "min_older_version_blob_size",
     "streams_bypass_level0",
     "strict_options_file",

@@ -21,6 +21,7 @@ pub(crate) mod open_and_compact;
 pub(crate) mod operation;
 pub(crate) mod option_errors;
 pub(crate) mod picker;
+mod processors;
 #[cfg(feature = "serde")]
 mod serialized;
 pub(crate) mod sst_file_manager;

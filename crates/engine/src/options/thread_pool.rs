@@ -25,11 +25,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use base::env::{Clock, SystemClock};
+use base::env::{Clock, SystemClock, process_cpu, thread_cpu};
 use base::sync::thread::{self, JoinHandle};
 use base::sync::{Condvar, Mutex, MutexGuard};
 use base::user_code::catch;
 
+use crate::options::processors::Processors;
 use crate::options::thread_preparation::{Preparation, Prepared};
 
 /// A kind of work with threads of its own: RocksDB's `Env::Priority`.
@@ -115,6 +116,7 @@ struct Pool {
     work: [Condvar; KINDS.len()],
     /// A thread that removes a lane waits here for the end of the lane's last turn.
     ended: Condvar,
+    processors: Mutex<Processors>,
     clock: Arc<dyn Clock>,
 }
 
@@ -189,6 +191,7 @@ impl ThreadPool {
             state: Mutex::new(state),
             work: Default::default(),
             ended: Condvar::new(),
+            processors: Mutex::new(Processors::new(processors, clock.now(), process_cpu())),
             clock,
         }))
     }
@@ -352,6 +355,23 @@ impl Lane {
         line.most > 0 && (line.threads > 0 || self.pool.0.start_thread(&mut state, kind).is_ok())
     }
 
+    /// The number of processors that neither the program nor background work uses, the thread of the caller
+    /// included in the latter. 0 in a simulation.
+    pub fn idle_processors(&self) -> usize {
+        if base::sync::SIMULATED {
+            return 0;
+        }
+        let pool = &self.pool.0;
+        let (now, process) = (pool.clock.now(), process_cpu());
+        pool.processors.lock().idle(now, process)
+    }
+
+    /// Runs `work` on a thread that is not the pool's, and counts it as background work.
+    pub fn work<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _counted = Counted::begin(&self.pool.0.processors);
+        work()
+    }
+
     /// Notifies the lane that there may be work to do.
     pub fn notify(&self) {
         let pool = &self.pool.0;
@@ -427,6 +447,29 @@ impl Lane {
 impl Drop for Lane {
     fn drop(&mut self) {
         self.close();
+    }
+}
+
+/// Counts a thread as background work while it lives.
+struct Counted<'a> {
+    processors: &'a Mutex<Processors>,
+    before: Duration,
+}
+
+impl<'a> Counted<'a> {
+    fn begin(processors: &'a Mutex<Processors>) -> Counted<'a> {
+        processors.lock().begin();
+        Counted {
+            processors,
+            before: thread_cpu(),
+        }
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        let used = thread_cpu().saturating_sub(self.before);
+        self.processors.lock().end(used);
     }
 }
 
@@ -548,6 +591,7 @@ impl Pool {
             state.timers.remove(&(timer, id));
         }
         let next = MutexGuard::unlocked(state, move || {
+            let _counted = Counted::begin(&self.processors);
             // The job reports its own panic. The thread continues, because other databases need it.
             let next = catch(&*turn).unwrap_or(Next::Nothing);
             drop(turn);

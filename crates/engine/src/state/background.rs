@@ -40,6 +40,21 @@ impl Work {
         self.lanes.get().is_some_and(|lanes| lanes.bottom.has_thread())
     }
 
+    /// The number of processors that are idle while the caller's job runs; 0 without background work.
+    pub fn idle_processors(&self) -> usize {
+        self.lanes
+            .get()
+            .map_or(0, |lanes| lanes.compactions.idle_processors())
+    }
+
+    /// Runs a part of a job on a thread of its own, which counts as background work.
+    pub fn part_of_job<T>(&self, part: impl FnOnce() -> T) -> T {
+        match self.lanes.get() {
+            Some(lanes) => lanes.compactions.work(part),
+            None => part(),
+        }
+    }
+
     /// Notifies the lane of the compactions that were handed over.
     pub fn notify_bottom(&self) {
         if let Some(lanes) = self.lanes.get() {
