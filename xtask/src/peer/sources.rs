@@ -127,7 +127,7 @@ impl Sources {
                 "bzip2",
                 &bzip2,
                 BZIP2.map_in(&bzip2),
-                &["_FILE_OFFSET_BITS=64", "BZ_NO_STDIO"],
+                &["_FILE_OFFSET_BITS=64"],
             ),
         ];
         Ok(Sources { release, parts })
