@@ -34,6 +34,7 @@ mod seen;
 mod shell;
 mod simulate;
 mod soak;
+mod test_binary;
 mod test_run;
 mod tidy;
 

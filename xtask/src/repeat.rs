@@ -6,7 +6,7 @@
 //! which the committed page has: the verb continues there.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::oracle;
 use crate::shell::{self, Outcome};
+use crate::test_binary::{self, TestBinary};
 
 mod page;
 mod ran;
@@ -32,16 +33,6 @@ const HANGS_AFTER: &str = "1800";
 
 /// The interval at which the page is written.
 const NOTE_EVERY: Duration = Duration::from_secs(60);
-
-/// A binary of tests.
-#[derive(Clone, Debug, PartialEq)]
-struct Binary {
-    executable: PathBuf,
-    /// The directory of its package, where cargo runs it.
-    dir: PathBuf,
-    /// Package and target.
-    name: String,
-}
 
 /// A test of one of the binaries.
 #[derive(Debug)]
@@ -83,11 +74,11 @@ pub fn run(words: &[&str]) -> Outcome {
 fn one_round(
     page: &mut Page,
     path: &Path,
-    binaries: &[Binary],
+    binaries: &[TestBinary],
     tests: &[Test],
     end: Option<Instant>,
 ) -> Outcome {
-    let label = |test: &Test| format!("{} {}", binaries[test.binary].name, test.name);
+    let label = |test: &Test| format!("{} {}", binaries[test.binary].label(), test.name);
     let slow = page.slow.clone();
     let takes_part = |test: &&Test| page.round < ROUNDS_OF_SLOW || !slow.contains(&label(test));
     let mut order: Vec<&Test> = tests.iter().filter(takes_part).collect();
@@ -128,7 +119,7 @@ fn one_round(
     outcome.and_then(|()| page.write(path))
 }
 
-fn command(binary: &Binary, test: &str) -> Command {
+fn command(binary: &TestBinary, test: &str) -> Command {
     let mut command = Command::new("bash");
     let script = format!("TIMEFORMAT='{CPU}%3U %3S'; time \"$@\"");
     command.args(["-c", &script, "repeat"]);
@@ -163,43 +154,18 @@ fn shuffle<T>(all: &mut [T], round: u64) {
 }
 
 /// Builds all test binaries.
-fn build() -> Result<Vec<Binary>, String> {
+fn build() -> Result<Vec<TestBinary>, String> {
     let mut command = shell::cargo();
     command.args(["test", "--quiet", "--no-run", "--message-format=json"]);
     eprintln!("+ {}", shell::line(&command));
     let text = shell::output(command.stderr(Stdio::inherit()))?;
-    let binaries: BTreeSet<(String, PathBuf, PathBuf)> = text.lines().filter_map(binary_of).collect();
-    let binary = |(name, executable, dir)| Binary {
-        executable,
-        dir,
-        name,
-    };
-    Ok(binaries.into_iter().map(binary).collect())
-}
-
-/// The name, executable and directory of the binary that a message of cargo concerns, if it has tests.
-fn binary_of(message: &str) -> Option<(String, PathBuf, PathBuf)> {
-    let text = |name: &str| {
-        let (_, rest) = message.split_once(&format!("\"{name}\":\""))?;
-        rest.split_once('"').map(|(text, _)| text)
-    };
-    let executable = PathBuf::from(text("executable")?);
-    // The field of the profile: the target has a field of that name too, before it.
-    let (_, profile) = message.split_once("\"profile\":{")?;
-    if !profile.split_once('}')?.0.contains("\"test\":true") {
-        return None;
-    }
-    let dir = Path::new(text("manifest_path")?).parent()?.to_path_buf();
-    let target = message.split_once("\"target\":{")?.1;
-    let target = target.split_once("\"name\":\"")?.1.split_once('"')?.0;
-    let package = dir.file_name()?.to_str()?;
-    Some((format!("{package} {target}"), executable, dir))
+    Ok(test_binary::all_of(&text))
 }
 
 /// Every test that is not ignored.
-fn tests(binaries: &[Binary]) -> Result<Vec<Test>, String> {
+fn tests(binaries: &[TestBinary]) -> Result<Vec<Test>, String> {
     let mut tests = Vec::new();
-    for (binary, Binary { executable, dir, .. }) in binaries.iter().enumerate() {
+    for (binary, TestBinary { executable, dir, .. }) in binaries.iter().enumerate() {
         let list = |more: &[&str]| {
             let mut command = Command::new(executable);
             command.args(["--list", "--format", "terse"]).args(more);
@@ -220,33 +186,6 @@ fn names(list: &str) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn binaries_of_tests_are_found_in_what_cargo_says() {
-        let message = |test: bool| {
-            format!(
-                "{{\"reason\":\"compiler-artifact\",\"package_id\":\"path+file:///w/crates/wal#esker-wal@0.1.0\",\
-                 \"manifest_path\":\"/w/crates/wal/Cargo.toml\",\"target\":{{\"kind\":[\"lib\"],\"name\":\"esker_wal\",\"test\":true}},\
-                 \"profile\":{{\"opt_level\":\"1\",\"test\":{test}}},\"features\":[],\"executable\":\"/w/target/esker_wal-1\",\"fresh\":true}}"
-            )
-        };
-        let found = binary_of(&message(true)).unwrap();
-        let expected = (
-            "wal esker_wal".to_owned(),
-            "/w/target/esker_wal-1".into(),
-            "/w/crates/wal".into(),
-        );
-        assert_eq!(found, expected);
-        assert_eq!(binary_of(&message(false)), None);
-        assert_eq!(
-            binary_of(&message(true).replace("\"/w/target/esker_wal-1\"", "null")),
-            None
-        );
-        assert_eq!(
-            binary_of("{\"reason\":\"build-finished\",\"success\":true}"),
-            None
-        );
-    }
 
     #[test]
     fn tests_are_listed_without_benchmarks() {
@@ -271,10 +210,12 @@ mod tests {
     #[test]
     fn cpu_time_and_outcome_of_a_run_are_known() {
         let script = |text: &str| {
-            let binary = Binary {
+            let binary = TestBinary {
+                package: "a".into(),
+                kind: "test".into(),
+                target: "b".into(),
                 executable: "sh".into(),
                 dir: std::env::temp_dir(),
-                name: "a b".into(),
             };
             // `sh --exact` is no shell's: the script replaces it.
             let mut command = command(&binary, "");

@@ -1,7 +1,7 @@
 //! Bugs planted in reads, the block cache, the picking of compactions, and the tools that read files.
 
 use super::Canary;
-use super::Catcher::Tests;
+use super::Catcher::{LoomTests, SimulatedTests, Tests};
 
 pub const CANARIES: &[Canary] = &[
     Canary {
@@ -23,30 +23,14 @@ pub const CANARIES: &[Canary] = &[
         file: "crates/cache/src/clock_shard.rs",
         right: "        let mut in_table = true;\n        while !self.clock.add_to_table(hash, index) {\n            if self.clock.is_fixed() {\n                // Other threads inserted and removed entries so fast that the search met no free cell. The\n                // entry stays out of the table and lives as long as it is pinned.\n                self.clock.vacate();\n                in_table = false;\n                break;\n            }\n            // So many entries were inserted at once that no cell is left.\n            drop(passage);\n            self.grow_if_full();\n            passage = self.clock.pass();\n        }\n        // SAFETY: the frame is empty and on no list, so this thread owns it.\n        unsafe { frame.fill(insertion.value, in_table, !fits) };\n",
         wrong: "        // SAFETY: the frame is empty and on no list, so this thread owns it.\n        unsafe { frame.fill(insertion.value, true, !fits) };\n        while !self.clock.add_to_table(hash, index) {\n            if self.clock.is_fixed() {\n                self.clock.vacate();\n                while !frame.park(frame.state(), true) {}\n                break;\n            }\n            drop(passage);\n            self.grow_if_full();\n            passage = self.clock.pass();\n        }\n",
-        caught_by: Tests(&[
-            "--config",
-            "build.rustflags=['--cfg','loom']",
-            "--release",
-            "-p",
-            "esker-cache",
-            "--lib",
-            "loom_tests::erase_against",
-        ]),
+        caught_by: LoomTests(&["-p", "esker-cache", "--lib", "loom_tests::erase_against"]),
     },
     Canary {
         name: "a MultiGet takes its sequence number after an ingestion that its super version does not show",
         file: "crates/engine/src/read/multi_get.rs",
         right: "if options.snapshot.is_some() || Arc::ptr_eq(&super_version, &family.super_version.load()) {",
         wrong: "if options.snapshot.is_some() || seqno <= family.published.load(std::sync::atomic::Ordering::Acquire) {",
-        caught_by: Tests(&[
-            "--config",
-            "build.rustflags=['--cfg','simulate']",
-            "-p",
-            "simulate",
-            "--test",
-            "it",
-            "ingest::",
-        ]),
+        caught_by: SimulatedTests(&["-p", "simulate", "--test", "it", "ingest::"]),
     },
     Canary {
         name: "files that nothing changes are compacted without end",

@@ -1,0 +1,114 @@
+//! Runs of tests with a time limit.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use crate::shell;
+
+/// The outcome of a test run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    Passed,
+    /// The run failed, in this test if one is known.
+    Failed(Option<String>),
+    /// The run was killed because it exceeded its time limit, which may be an effect of the bug.
+    Hung,
+}
+
+/// The interval at which a run is checked.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Runs `command` without its output for at most `limit`, and then kills it with all processes that it has
+/// started. It is killed, too, when its output says that a test failed: one is enough.
+pub fn run_within(command: &mut Command, limit: Duration) -> End {
+    // A process group of its own: signals do not reach the processes that a test starts.
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn();
+    let Ok(mut child) = child else {
+        return End::Failed(None);
+    };
+    let (sender, failed) = mpsc::channel();
+    let output = child.stdout.take().expect("it is piped");
+    // The thread ends with the last process that has the output.
+    std::thread::spawn(move || {
+        let lines = BufReader::new(output).lines().map_while(Result::ok);
+        for test in lines.filter_map(|line| failed_test(&line)) {
+            // The receiver is gone if the run has ended.
+            let _ = sender.send(test);
+        }
+    });
+    let end = Instant::now() + limit;
+    let killed = loop {
+        if let Ok(test) = failed.try_recv() {
+            break End::Failed(Some(test));
+        }
+        match child.try_wait() {
+            Ok(None) if Instant::now() < end => std::thread::park_timeout(LOOK),
+            Ok(None) => break End::Hung,
+            Ok(Some(status)) if status.success() => return End::Passed,
+            _ => return End::Failed(failed.recv_timeout(LOOK).ok()),
+        }
+    };
+    let group = format!("-{}", child.id());
+    shell::succeeds(shell::command("kill").args(["-KILL", "--", &group]));
+    let _ = child.wait();
+    killed
+}
+
+/// The name of the test that failed according to this line.
+fn failed_test(line: &str) -> Option<String> {
+    let name = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
+    Some(name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    const LONG: Duration = Duration::from_secs(600);
+
+    #[test]
+    fn what_hangs_is_killed_with_all_it_has_started() {
+        assert_eq!(run_within(&mut shell("exit 0"), LONG), End::Passed);
+        assert_eq!(run_within(&mut shell("exit 3"), LONG), End::Failed(None));
+        let dir = std::env::temp_dir().join(format!("esker-canary-{}", std::process::id()));
+        let script = format!("(sleep 1000; true) & echo $! > {0}; wait", dir.display());
+        // The limit grows until the script has printed the process that it started.
+        let mut limit = Duration::from_millis(100);
+        let started = loop {
+            assert_eq!(run_within(&mut shell(&script), limit), End::Hung);
+            match std::fs::read_to_string(&dir) {
+                Ok(id) if !id.trim().is_empty() => break id,
+                _ => limit *= 2,
+            }
+        };
+        std::fs::remove_file(&dir).unwrap();
+        // A dead process may remain as a zombie until its parent waits for it.
+        let stat = format!("/proc/{}/stat", started.trim());
+        while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn the_first_test_that_fails_ends_a_run() {
+        let script = "echo 'test a::b ... ok'; echo 'test a::c ... FAILED'; sleep 1000";
+        assert_eq!(
+            run_within(&mut shell(script), LONG),
+            End::Failed(Some("a::c".into()))
+        );
+    }
+}
