@@ -238,7 +238,7 @@ const CANARIES: &[Canary] = &[
         file: "crates/sst/src/format.rs",
         right: "*trailer == block_trailer(checksum, contents, trailer[0], base_context, offset)",
         wrong: "trailer[1..] != [0; 4] || block_trailer(checksum, contents, trailer[0], base_context, offset) == *trailer",
-        caught_by: Tests(&["-p", "esker-sst"]),
+        caught_by: Tests(&["-p", "esker-sst", "--lib", "copy::a_damaged_block"]),
     },
     Canary {
         name: "records of a recycled WAL's former life are replayed",
@@ -824,8 +824,8 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "a partition of an index leaves out its last block",
         file: "crates/sst/src/writer/partitions.rs",
-        right: "        let ends = self.starts.iter().copied().chain([blocks]);",
-        wrong: "        let ends = self.starts.iter().map(|start| start - 1).chain([blocks]);",
+        right: "            .map(|(start, end)| start..end)\n",
+        wrong: "            .map(|(start, end)| start..end - usize::from(start == 0))\n",
         caught_by: Tests(&["-p", "esker-sst"]),
     },
     Canary {
@@ -833,7 +833,7 @@ const CANARIES: &[Canary] = &[
         file: "crates/sst/src/filter/builder.rs",
         right: "        if let Some(prefix) = next.and_then(|next| self.prefix_hash(next)) {",
         wrong: "        if let Some(prefix) = next.and_then(|next| self.prefix_hash(next)).filter(|_| false) {",
-        caught_by: Tests(&["-p", "esker-sst"]),
+        caught_by: Tests(&["-p", "esker-sst", "--lib", "formats::a_prefix_is_known"]),
     },
     Canary {
         name: "what is read ahead does not end at the bounds of a scan",
@@ -847,14 +847,14 @@ const CANARIES: &[Canary] = &[
         file: "crates/sst/src/filter/ribbon/builder.rs",
         right: "                return result == 0;",
         wrong: "                return true;",
-        caught_by: Tests(&["-p", "esker-sst"]),
+        caught_by: Tests(&["-p", "esker-sst", "--lib", "filter::ribbon::"]),
     },
     Canary {
         name: "the dictionary stands in the table and no block is compressed with it",
         file: "crates/sst/src/writer/data.rs",
         right: "            Some(&self.dictionary),\n",
         wrong: "            None,\n",
-        caught_by: Tests(&["-p", "esker-sst"]),
+        caught_by: Tests(&["-p", "esker-sst", "--lib", "shapes::dictionaries_are_made"]),
     },
     Canary {
         name: "maps are read as the kernel guesses",
@@ -889,7 +889,7 @@ const CANARIES: &[Canary] = &[
         file: "crates/sst/src/filter/builder.rs",
         right: "partitions.last_key == next)",
         wrong: "partitions.last_key == next && false)",
-        caught_by: Tests(&["-p", "esker-sst"]),
+        caught_by: Tests(&["-p", "esker-sst", "--lib", "formats::no_format"]),
     },
     Canary {
         name: "a multi-scan takes a block of another run for the one it comes to",

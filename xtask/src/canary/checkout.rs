@@ -64,6 +64,9 @@ impl Checkout {
     pub fn write(&self, file: &str, text: &str) -> Result<(), String> {
         let path = self.path.join(file);
         let write = || {
+            if fs::read_to_string(&path)? == text {
+                return Ok(());
+            }
             fs::write(&path, text)?;
             match self.before.get(file) {
                 Some((before, changed)) if before == text => {

@@ -130,9 +130,9 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "logs are mapped where copies share their blocks",
         file: "crates/vfs/src/posix/log.rs",
-        right: "Ok(XFS) if !sys::xfs_shares_blocks(file) => Backing::Disk,",
-        wrong: "Ok(XFS) if sys::xfs_shares_blocks(file) => Backing::Disk,",
-        caught_by: Tests(&["-p", "esker-vfs", "process::a_log_whose_blocks"]),
+        right: "Some(XFS) if !shares_blocks() => Backing::Disk,",
+        wrong: "Some(XFS) if shares_blocks() => Backing::Disk,",
+        caught_by: Tests(&["-p", "esker-vfs", "--lib", "posix::log::"]),
     },
     Canary {
         name: "CURRENT names a MANIFEST whose own name may be lost",

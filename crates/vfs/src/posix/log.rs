@@ -93,15 +93,21 @@ enum Backing {
 
 impl Backing {
     fn of(file: &File) -> Backing {
+        Backing::on(sys::file_system_magic(file).ok(), || sys::xfs_shares_blocks(file))
+    }
+
+    /// The backing of a file on the file system with this number, which is an XFS that shares blocks between
+    /// copies if `shares_blocks`.
+    fn on(magic: Option<u64>, shares_blocks: impl FnOnce() -> bool) -> Backing {
         // Linux's numbers of file systems, which no other system answers.
         const EXT: u64 = 0xef53;
         const XFS: u64 = 0x5846_5342;
         const TMPFS: u64 = 0x0102_1994;
-        match sys::file_system_magic(file) {
-            Ok(EXT) => Backing::Disk,
+        match magic {
+            Some(EXT) => Backing::Disk,
             // A copy of a log that shares its blocks may be made at any time: `cp` does so by default.
-            Ok(XFS) if !sys::xfs_shares_blocks(file) => Backing::Disk,
-            Ok(TMPFS) => Backing::Memory,
+            Some(XFS) if !shares_blocks() => Backing::Disk,
+            Some(TMPFS) => Backing::Memory,
             _ => Backing::Unmapped,
         }
     }
@@ -494,6 +500,18 @@ mod tests {
     }
 
     /// The kernel reports lost writeback to one call only: here to the `sync_file_range` of an append.
+    /// A store into a page whose block a copy shares would need a new block, and kill the process if there is
+    /// none.
+    #[test]
+    fn logs_are_mapped_where_their_blocks_are_their_own() {
+        let xfs = u64::from(u32::from_be_bytes(*b"XFSB"));
+        let on = |magic, shares_blocks| Backing::on(magic, || shares_blocks);
+        assert_eq!(on(Some(xfs), false), Backing::Disk);
+        assert_eq!(on(Some(xfs), true), Backing::Unmapped);
+        assert_eq!(on(Some(0xef53), true), Backing::Disk);
+        assert_eq!(on(None, false), Backing::Unmapped);
+    }
+
     #[test]
     fn a_lost_write_back_is_no_lack_of_room_and_fails_every_later_append_and_sync() {
         let dir = tempfile::tempdir().unwrap();
