@@ -44,6 +44,20 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(UPDATES),
     },
     Canary {
+        name: "a WAL that moves to the archive between two listings is in neither",
+        file: "crates/engine/src/db/feed/wals.rs",
+        right: "        let live = wals_in(&*self.fs, &self.wal_dir)?;\n        let archived = archived(&*self.fs, &self.wal_dir)?;\n",
+        wrong: "        let archived = archived(&*self.fs, &self.wal_dir)?;\n        let live = wals_in(&*self.fs, &self.wal_dir)?;\n",
+        caught_by: Tests(UPDATES),
+    },
+    Canary {
+        name: "the current WAL is archived while it is asked for, and there is none",
+        file: "crates/engine/src/db/wal_iterator.rs",
+        right: "inner.state.lock().current_wal() != number =>",
+        wrong: "inner.state.lock().current_wal() < number =>",
+        caught_by: Tests(UPDATES),
+    },
+    Canary {
         name: "a cursor is acknowledged before its rows are durable",
         file: "crates/engine/src/db/feed/mod.rs",
         right: "            Some(db) => db.sync_wal()?,\n",

@@ -8,7 +8,6 @@ use base::{Error, ErrorKind, Result, SeqNo, filename};
 use crate::batch::write_batch::WriteBatch;
 use crate::db::feed::stream::{Update, UpdateStream, gap};
 use crate::db::feed::wals::{FoundWal, Wals};
-use crate::files::archived_wals::directory;
 use crate::state::handle::Db;
 
 /// A WAL of the database.
@@ -116,19 +115,7 @@ impl Db {
         let wals = Wals::of(self);
         let mut files = Vec::new();
         for (number, found) in wals.all()? {
-            // One that is gone was deleted, or moved to the archive, since it was listed.
-            let moved = filename::wal(&directory(&self.inner().wal_dir), number);
-            let places = [
-                found,
-                FoundWal {
-                    path: moved,
-                    archived: true,
-                },
-            ];
-            let there = places
-                .into_iter()
-                .find_map(|found| Some((wals.fs().size(&found.path).ok()?, found)));
-            if let Some((size, FoundWal { path, archived })) = there {
+            if let Some((size, FoundWal { path, archived })) = wals.size(number, found)? {
                 files.push(WalFile {
                     number,
                     path,
@@ -147,16 +134,27 @@ impl Db {
     /// Those of reading it.
     pub fn get_current_wal_file(&self) -> Result<WalFile> {
         let inner = self.inner();
-        inner.check_open()?;
-        let number = inner.state.lock().current_wal();
-        let path = filename::wal(&inner.wal_dir, number);
-        Ok(WalFile {
-            number,
-            archived: false,
-            start_sequence: Wals::of(self).first_sequence(number)?.unwrap_or(0),
-            size: inner.options.fs.size(&path)?,
-            path,
-        })
+        loop {
+            inner.check_open()?;
+            let number = inner.state.lock().current_wal();
+            let path = filename::wal(&inner.wal_dir, number);
+            let size = match inner.options.fs.size(&path) {
+                // A flush began the next WAL, and this one was archived or deleted.
+                Err(error)
+                    if error.kind() == ErrorKind::NotFound && inner.state.lock().current_wal() != number =>
+                {
+                    continue;
+                }
+                size => size?,
+            };
+            return Ok(WalFile {
+                number,
+                archived: false,
+                start_sequence: Wals::of(self).first_sequence(number)?.unwrap_or(0),
+                size,
+                path,
+            });
+        }
     }
 }
 

@@ -1,5 +1,9 @@
 //! Reads of updates from the WALs.
 
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use esker::file_system::{Call, FileSystem, Layer, MemFs, Op};
 use esker::{Db, ErrorKind, Operation, Options, TransactionLogIterator, WriteBatch, WriteOptions};
 
 fn open(dir: &std::path::Path, change: impl FnOnce(&mut Options)) -> Db {
@@ -92,6 +96,97 @@ fn it_goes_on_from_wal_to_wal() {
     db.close().unwrap();
     iter.next();
     assert!(!iter.valid() && iter.status().is_err());
+}
+
+/// A file system that calls a function once, before the operation that it waits for.
+#[derive(Clone, Debug)]
+struct ActsOnce {
+    below: MemFs,
+    at: Arc<Mutex<Option<At>>>,
+}
+
+struct At {
+    op: Op,
+    path: PathBuf,
+    act: Box<dyn FnOnce() -> esker::Result<()> + Send>,
+}
+
+impl std::fmt::Debug for At {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} of {}", self.op, self.path.display())
+    }
+}
+
+impl ActsOnce {
+    fn at(&self, op: Op, path: &Path, act: impl FnOnce() -> esker::Result<()> + Send + 'static) {
+        let (path, act) = (path.to_path_buf(), Box::new(act));
+        *self.at.lock().unwrap() = Some(At { op, path, act });
+    }
+}
+
+impl Layer for ActsOnce {
+    fn below(&self) -> &dyn FileSystem {
+        &self.below
+    }
+
+    fn around<T>(&self, call: &Call<'_>, perform: impl FnOnce() -> esker::Result<T>) -> esker::Result<T> {
+        let mut at = self.at.lock().unwrap();
+        let found = at.take_if(|at| at.op == call.op && at.path == call.path);
+        drop(at);
+        if let Some(At { act, .. }) = found {
+            act()?;
+        }
+        perform()
+    }
+}
+
+#[test]
+fn a_wal_that_moves_to_the_archive_is_listed() {
+    let fs = ActsOnce {
+        below: MemFs::new(),
+        at: Arc::default(),
+    };
+    let dir = Path::new("/db");
+    let db = open(dir, |options| {
+        options.fs = Arc::new(fs.clone());
+        options.wal_size_limit_mb = 64;
+    });
+    let flush = |db: &Db| {
+        let db = db.clone();
+        move || {
+            db.flush()?;
+            db.wait_for_purge()
+        }
+    };
+    // The WAL moves between the listings of the two directories.
+    db.put(b"a", b"").unwrap();
+    fs.at(Op::List, &dir.join("archive"), flush(&db));
+    let files = db.get_sorted_wal_files().unwrap();
+    assert!(fs.at.lock().unwrap().is_none());
+    assert_eq!(
+        (files[0].start_sequence, files[0].archived),
+        (1, true),
+        "{files:?}"
+    );
+    // It moves after both.
+    db.put(b"b", b"").unwrap();
+    let live = db.get_current_wal_file().unwrap().path;
+    fs.at(Op::Size, &live, flush(&db));
+    let files = db.get_sorted_wal_files().unwrap();
+    let found = files.iter().map(|file| (file.start_sequence, file.archived));
+    assert_eq!(found.collect::<Vec<_>>(), [(1, true), (2, true)]);
+    // The current WAL moves before its size is read: the next one is the current WAL.
+    db.put(b"c", b"").unwrap();
+    let before = db.get_current_wal_file().unwrap();
+    fs.at(Op::Size, &before.path, flush(&db));
+    let current = db.get_current_wal_file().unwrap();
+    assert!(current.number > before.number && !current.archived, "{current:?}");
+    // A size that cannot be read is an error. The list lacks no WAL.
+    fs.at(Op::Size, &current.path, || {
+        Err(esker::Error::new(ErrorKind::Io, "injected"))
+    });
+    let error = db.get_sorted_wal_files().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
 }
 
 /// A database whose WALs are archived for longer than any test.

@@ -106,6 +106,22 @@ impl Wals {
         Ok(all)
     }
 
+    /// The size in bytes of a WAL that was found, and its place. A live one may have moved to the archive since
+    /// it was listed. `None` if it was deleted.
+    pub fn size(&self, number: u64, found: FoundWal) -> Result<Option<(u64, FoundWal)>> {
+        let moved = FoundWal {
+            path: base::filename::wal(&directory(&self.wal_dir), number),
+            archived: true,
+        };
+        for found in [found, moved] {
+            match self.fs.size(&found.path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                size => return Ok(Some((size?, found))),
+            }
+        }
+        Ok(None)
+    }
+
     /// The WALs behind `number`, in order. No directory is read where it is known that there is none.
     pub fn behind(&self, number: u64) -> Result<Vec<u64>> {
         match self.newest() <= number {
