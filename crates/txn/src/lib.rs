@@ -37,6 +37,8 @@ mod reads;
 mod save_points;
 mod shared;
 mod state;
+mod timestamped_snapshot;
+mod timestamped_snapshots;
 mod tracked_range;
 mod tracking;
 mod transaction;
@@ -56,6 +58,7 @@ pub use options::{
     IsolationLevel, OptimisticTransactionOptions, TransactionDBOptions, TransactionOptions, TxnDBWritePolicy,
 };
 pub use state::TransactionState;
+pub use timestamped_snapshot::TimestampedSnapshot;
 pub use tracking::Tracking;
 pub use transaction::{Transaction, TransactionNotifier};
 pub use transaction_db::TransactionDB;

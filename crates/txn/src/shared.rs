@@ -9,6 +9,7 @@ use esker::{Db, WriteBatch};
 
 use crate::lock::manager::LockManager;
 use crate::options::TransactionDBOptions;
+use crate::timestamped_snapshot::TimestampedSnapshots;
 
 /// State that a database and its transactions share.
 pub(crate) struct TransactionDbShared {
@@ -16,6 +17,7 @@ pub(crate) struct TransactionDbShared {
     pub options: TransactionDBOptions,
     pub locks: LockManager,
     pub names: Mutex<HashMap<Vec<u8>, Named>>,
+    pub timestamped_snapshots: Mutex<TimestampedSnapshots>,
 }
 
 /// The owner of a name.

@@ -25,7 +25,7 @@ use crate::transaction::Transaction;
 /// database](Self::db) do not: a transaction notices them only if it has a snapshot.
 #[derive(Clone)]
 pub struct TransactionDB {
-    shared: Arc<TransactionDbShared>,
+    pub(crate) shared: Arc<TransactionDbShared>,
 }
 
 impl TransactionDB {
@@ -81,6 +81,7 @@ impl TransactionDB {
                 options: options.clone(),
                 locks,
                 names: Mutex::new(names),
+                timestamped_snapshots: Mutex::default(),
             }),
         })
     }

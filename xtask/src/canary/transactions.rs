@@ -5,6 +5,20 @@ use super::Catcher::Tests;
 
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
+        name: "the snapshot of a commit is taken before it",
+        file: "crates/txn/src/timestamped_snapshots.rs",
+        right: "        self.commit()?;\n        let created = shared.timestamped_snapshots.lock().create(&shared.db, timestamp);\n",
+        wrong: "        let created = shared.timestamped_snapshots.lock().create(&shared.db, timestamp);\n        self.commit()?;\n",
+        caught_by: Tests(&["-p", "esker-txn", "--test", "it", "timestamped_snapshots::"]),
+    },
+    Canary {
+        name: "snapshots of the given timestamp are released with older ones",
+        file: "crates/txn/src/timestamped_snapshots.rs",
+        right: "snapshots.0.split_off(&timestamp)",
+        wrong: "snapshots.0.split_off(&timestamp.saturating_add(1))",
+        caught_by: Tests(&["-p", "esker-txn", "--test", "it", "timestamped_snapshots::"]),
+    },
+    Canary {
         name: "a look into the memtables takes rows that came after it for looked at",
         file: "crates/engine/src/write/guard.rs",
         right: "        if writer.last_seqno == self.seen {\n",

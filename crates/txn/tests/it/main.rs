@@ -10,5 +10,6 @@ mod removals;
 mod rocksdb;
 mod serializable;
 mod sums;
+mod timestamped_snapshots;
 mod two_phase;
 mod two_phase_crash;
