@@ -41,7 +41,8 @@ pub(crate) struct FileInfo {
 }
 
 impl Catalog {
-    pub fn load(options: &BackupEngineOptions) -> Result<Catalog> {
+    /// Reads the backups of the directory, the newest first, until `limit` good ones are read.
+    pub fn load(options: &BackupEngineOptions, limit: usize) -> Result<Catalog> {
         let fs = &*options.fs;
         let dir = &options.backup_dir;
         let mut sizes = BTreeMap::new();
@@ -55,8 +56,11 @@ impl Catalog {
             .filter_map(|name| names::backup_id(name))
             .collect();
         ids.sort_unstable();
-        for id in ids {
-            catalog.latest = catalog.latest.max(id);
+        catalog.latest = ids.last().copied().unwrap_or_default();
+        for id in ids.into_iter().rev() {
+            if catalog.backups.len() == limit {
+                break;
+            }
             let path = names::meta(dir, id);
             let bytes = fs.read_file(&path)?;
             let meta = match Meta::decode(&bytes, id) {

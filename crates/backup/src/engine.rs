@@ -39,19 +39,20 @@ impl BackupEngine {
         }
         let lock = fs.lock(&dir.join("BACKUP_LOCK"))?;
         Ok(BackupEngine {
-            catalog: Catalog::load(&options)?,
+            catalog: Catalog::load(&options, usize::MAX)?,
             options,
             lock: Some(lock),
         })
     }
 
-    /// Opens a backup directory to inspect, verify and restore. Takes no lock and writes nothing.
+    /// Opens a backup directory to inspect, verify and restore. Takes no lock and writes nothing. Reads no
+    /// more backups than [`max_valid_backups_to_open`](BackupEngineOptions::max_valid_backups_to_open).
     ///
     /// # Errors
     /// `NotFound` if the directory does not exist.
     pub fn open_read_only(options: BackupEngineOptions) -> Result<BackupEngine> {
         Ok(BackupEngine {
-            catalog: Catalog::load(&options)?,
+            catalog: Catalog::load(&options, options.max_valid_backups_to_open)?,
             options,
             lock: None,
         })

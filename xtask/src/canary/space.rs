@@ -5,6 +5,13 @@ use super::Catcher::Tests;
 
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
+        name: "a corrupt backup counts as one that a reader has opened",
+        file: "crates/backup/src/catalog.rs",
+        right: "            if catalog.backups.len() == limit {",
+        wrong: "            if catalog.backups.len() + catalog.corrupt.len() >= limit {",
+        caught_by: Tests(&["-p", "esker-backup", "--test", "it", "engine::"]),
+    },
+    Canary {
         name: "trash is deleted without a pause",
         file: "crates/engine/src/options/sst_file_manager/trash.rs",
         right: "        if now < queue.pace.due {",

@@ -71,6 +71,42 @@ fn every_backup_is_the_database_as_it_was() {
 }
 
 #[test]
+fn a_reader_opens_the_newest_good_backups() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    let mut engine = BackupEngine::open(backup_options(&fs)).unwrap();
+    for round in 0..5 {
+        fill(&db, round);
+        engine
+            .create_new_backup(&db, &CreateBackupOptions::default())
+            .unwrap();
+    }
+    drop(engine);
+    let limited = |limit| BackupEngineOptions {
+        max_valid_backups_to_open: limit,
+        ..backup_options(&fs)
+    };
+    let opened = |engine: &BackupEngine| -> Vec<u32> {
+        let backups = engine.backups();
+        backups.iter().map(|backup| backup.backup_id).collect()
+    };
+    let meta = |id: u32| backup_options(&fs).backup_dir.join(format!("meta/{id}"));
+    // One that is corrupt does not count.
+    fs.write_file(&meta(4), b"damaged").unwrap();
+    for (limit, expected) in [(0, &[][..]), (1, &[5]), (2, &[3, 5]), (9, &[1, 2, 3, 5])] {
+        let reader = BackupEngine::open_read_only(limited(limit)).unwrap();
+        assert_eq!(opened(&reader), expected, "{limit}");
+    }
+    let reader = BackupEngine::open_read_only(limited(2)).unwrap();
+    let unread = reader.backup(2).unwrap_err();
+    assert_eq!(unread.kind(), ErrorKind::NotFound);
+    assert_eq!(rows_of(&reader, &fs, 5), rows(&db));
+    // An engine that writes must know all files in use.
+    let writer = BackupEngine::open(limited(1)).unwrap();
+    assert_eq!(opened(&writer), [1, 2, 3, 5]);
+}
+
+#[test]
 fn what_an_earlier_backup_has_is_not_copied_again() {
     let fs = MemFs::new();
     let db = open(&fs);
