@@ -5,7 +5,11 @@ use crate::python::Environment;
 use crate::shell::{self, Outcome};
 
 /// The packages, each with one of its programs.
-const PACKAGES: &[(&str, &str)] = &[("prometheus", "promtool"), ("chromium", "chromium")];
+const PACKAGES: &[(&str, &str)] = &[
+    ("prometheus", "promtool"),
+    ("chromium", "chromium"),
+    ("chromium-driver", "chromedriver"),
+];
 
 /// Installs missing programs if the machine allows it, and runs the tests of metrics and the page, including
 /// those that need Prometheus or a browser. A test whose program is missing reports a skip.

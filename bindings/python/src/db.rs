@@ -373,6 +373,7 @@ impl DB {
             entry.set_item("largest_key", pyo3::types::PyBytes::new(py, &file.largest_key))?;
             entry.set_item("num_entries", file.num_entries)?;
             entry.set_item("num_deletions", file.num_deletions)?;
+            entry.set_item("num_reads_sampled", file.num_reads_sampled)?;
             list.append(entry)?;
         }
         Ok(list)

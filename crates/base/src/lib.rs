@@ -38,6 +38,7 @@ pub mod perf;
 pub mod prefix;
 pub mod progress;
 pub mod protection;
+pub mod read_sample;
 mod row_limit;
 pub mod statistics;
 pub mod steps;

@@ -399,6 +399,7 @@ fn no_file() -> LiveFile {
         largest_seqno: 0,
         num_entries: 0,
         num_deletions: 0,
+        num_reads_sampled: 0,
         being_compacted: false,
         temperature: Temperature::UNKNOWN,
         file_checksum_func_name: String::new(),

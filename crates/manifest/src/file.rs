@@ -3,10 +3,11 @@
 use std::any::Any;
 use std::cmp::Ordering;
 use std::fmt;
-use std::sync::atomic::{self, AtomicBool, AtomicU8};
+use std::sync::atomic::{self, AtomicBool, AtomicU8, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 use base::internal_key::{self, TRAILER_LEN, pack_trailer};
+use base::read_sample::{self, READ_SAMPLE_RATE};
 use base::{Kind, MAX_SEQNO, SeqNo, Temperature, UserComparator};
 
 /// The highest file number: RocksDB keeps the path id in the two bits above.
@@ -111,6 +112,9 @@ pub struct FileMetadata {
     /// True once a compaction found a row in it that our tables cannot hold. Set under the database mutex,
     /// never cleared.
     pub left_alone: AtomicBool,
+    /// The estimated number of reads of the file by Get, MultiGet and iterators, of which one in
+    /// [`READ_SAMPLE_RATE`] is counted. Readers only add to it.
+    pub num_reads_sampled: AtomicU64,
     /// The statistics of its entries, once the properties have been read.
     pub stats: OnceLock<FileStats>,
     /// The open table. Owner: the engine's table cache.
@@ -146,6 +150,7 @@ impl Default for FileMetadata {
             level: Arc::new(AtomicU8::new(u8::MAX)),
             being_compacted: AtomicBool::new(false),
             left_alone: AtomicBool::new(false),
+            num_reads_sampled: AtomicU64::new(0),
             stats: OnceLock::new(),
             handle: OnceLock::new(),
         }
@@ -180,6 +185,7 @@ impl Clone for FileMetadata {
             file_open_metadata: self.file_open_metadata.clone(),
             unknown_fields: self.unknown_fields.clone(),
             stats: self.stats.clone(),
+            num_reads_sampled: AtomicU64::new(self.num_reads_sampled.load(atomic::Ordering::Relaxed)),
             ..FileMetadata::default()
         }
     }
@@ -244,6 +250,15 @@ impl fmt::Debug for FileMetadata {
 }
 
 impl FileMetadata {
+    /// Counts a read of the file, if it is one of those by which the file's reads are estimated.
+    #[inline]
+    pub fn sample_read(&self) {
+        if read_sample::is_sampled() {
+            self.num_reads_sampled
+                .fetch_add(u64::from(READ_SAMPLE_RATE), atomic::Ordering::Relaxed);
+        }
+    }
+
     /// True if both describe the same table: number, size, bounds, sequence numbers and unique id are equal.
     pub fn is_same_table(&self, other: &FileMetadata) -> bool {
         self.number == other.number

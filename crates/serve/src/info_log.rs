@@ -19,6 +19,9 @@ const MOST_LINES: usize = 5;
 /// The first words of the lines about memory in a dump of statistics, which are kept.
 const OF_MEMORY: [&str; 2] = ["Block cache", "Memory of "];
 
+/// The first words of a line about the reads of a family's tables.
+const READS: &str = "Sampled reads of tables of ";
+
 /// The header of the lines about pins, which extend up to the next line with a time.
 const PINS: &str = "** Pins **";
 
@@ -54,6 +57,9 @@ pub struct Told {
     pub stalled: BTreeMap<String, String>,
     /// The lines of the last dump of statistics about memory and the block cache.
     pub cache: Vec<String>,
+    /// The reads of tables in that dump, by table number; tables without reads are left out. RocksDB does not
+    /// write them: `None`.
+    pub reads: Option<BTreeMap<u64, u64>>,
     /// The lines of that dump about pins.
     pub pins: Vec<String>,
     /// The time of that dump.
@@ -207,6 +213,7 @@ impl Told {
         } else if line.contains("------- DUMPING STATS -------") {
             self.cache.clear();
             self.pins.clear();
+            self.reads = None;
             self.dumped = Some(line.split(' ').next().unwrap_or_default().to_owned());
             self.dumping = true;
         } else if line.contains("Stalling writes") || line.contains("Stopping writes") {
@@ -230,6 +237,13 @@ impl Told {
             self.pins_follow = self.dumping;
         } else if self.pins_follow {
             self.pins.push(line.to_owned());
+        } else if let Some(reads) = line.strip_prefix(READS).filter(|_| self.dumping) {
+            let reads = reads.split_once("]: ").map_or("", |(_, reads)| reads).split(", ");
+            let reads = reads.filter_map(|table| -> Option<(u64, u64)> {
+                let (number, count) = table.split_once(' ')?;
+                Some((number.parse().ok()?, count.parse().ok()?))
+            });
+            self.reads.get_or_insert_with(BTreeMap::new).extend(reads);
         } else if self.dumping && OF_MEMORY.iter().any(|word| line.starts_with(word)) {
             self.cache.push(line.to_owned());
         }

@@ -19,6 +19,8 @@ pub(crate) struct Marks {
     /// The tables that compactions read.
     pub compacting: HashSet<u64>,
     pub counts: HashMap<u64, Counts>,
+    /// The estimated reads of each table that has some; `None` if they are not known.
+    pub reads: Option<HashMap<u64, u64>>,
     pub paths: HashMap<u64, PathBuf>,
 }
 
@@ -55,7 +57,12 @@ fn family(family: &FamilyState, marks: &Marks, tables: &Tables, budget: &mut usi
                         shown(order.strip_timestamp(file.smallest_user_key())),
                         shown(order.strip_timestamp(file.largest_user_key())),
                     );
-                    table(file, &axis, keys, marks.compacting.contains(&file.number), counts)
+                    let reads = marks.reads.as_ref();
+                    let reads = reads.map(|reads| reads.get(&file.number).copied().unwrap_or(0));
+                    let mut table = table(file, &axis, keys, counts);
+                    table["compacting"] = marks.compacting.contains(&file.number).into();
+                    table["reads"] = reads.into();
+                    table
                 })
                 .collect();
             json!({
@@ -94,7 +101,6 @@ fn table(
     file: &FileMetadata,
     axis: &Axis,
     (smallest, largest): (String, String),
-    compacting: bool,
     counts: Option<Counts>,
 ) -> Value {
     let (from, to) = axis.span(file);
@@ -108,7 +114,6 @@ fn table(
         "smallest_seqno": file.smallest_seqno,
         "largest_seqno": file.largest_seqno,
         "created": file.file_creation_time,
-        "compacting": compacting,
         "marked": file.marked_for_compaction,
         "entries": counts.map(|counts| counts.entries),
         "deletions": counts.map(|counts| counts.deletions),

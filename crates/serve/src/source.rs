@@ -1,7 +1,7 @@
 //! The source of a page's data: the files of a database, and the open database if the page runs inside its
 //! program.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -138,12 +138,13 @@ impl Source {
         Some(family.comparator().clone())
     }
 
-    /// Returns the tables that compactions read, and the counts of entries that are known without opening
-    /// tables.
+    /// Returns the tables that compactions read, the reads of tables, and the counts of entries that are
+    /// known without opening tables.
     fn marks(&self) -> Marks {
         let mut marks = Marks::default();
         match &self.live {
             Some(db) => {
+                let mut reads = HashMap::new();
                 for file in db.live_files() {
                     if file.being_compacted {
                         marks.compacting.insert(file.number);
@@ -155,15 +156,21 @@ impl Source {
                         };
                         marks.counts.insert(file.number, counts);
                     }
+                    if file.num_reads_sampled > 0 {
+                        reads.insert(file.number, file.num_reads_sampled);
+                    }
                     marks.paths.insert(file.number, file.path);
                 }
+                marks.reads = Some(reads);
                 self.tables.have_paths(std::mem::take(&mut marks.paths));
             }
             None => {
                 let mut observer = self.observer.lock();
-                // Without a LOG no running job is known.
-                let jobs = observer.look().map(|now| now.log.running).unwrap_or_default();
-                marks.compacting = jobs
+                // Without a LOG neither running jobs nor reads are known.
+                let told = observer.look().map(|now| now.log).unwrap_or_default();
+                marks.reads = told.reads.map(|reads| reads.into_iter().collect());
+                marks.compacting = told
+                    .running
                     .into_values()
                     .flat_map(|job| job.files)
                     .collect::<HashSet<_>>();

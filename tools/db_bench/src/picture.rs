@@ -82,6 +82,7 @@ mod tests {
             largest_seqno: 0,
             num_entries: 0,
             num_deletions: 0,
+            num_reads_sampled: 0,
             being_compacted: false,
             temperature: Default::default(),
             file_checksum_func_name: String::new(),

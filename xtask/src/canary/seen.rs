@@ -39,4 +39,32 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "        Ok(number <= wanted)",
         caught_by: Tests(&["-p", "esker-serve", "--test", "it", "directory::the_past"]),
     },
+    Canary {
+        name: "reads that come in turns are not sampled alike",
+        file: "crates/base/src/read_sample.rs",
+        right: "        self.left.set(next as u32 % (2 * READ_SAMPLE_RATE - 1));",
+        wrong: "        self.left.set(next as u32 % 2 * (2 * READ_SAMPLE_RATE - 2) | 15);",
+        caught_by: Tests(&["-p", "esker-base", "--lib", "read_sample"]),
+    },
+    Canary {
+        name: "a scan is no read of the tables that it reaches",
+        file: "crates/engine/src/read/sources.rs",
+        right: "                file.sample_read();",
+        wrong: "                file.smallest_user_key();",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "reads_of_tables"]),
+    },
+    Canary {
+        name: "the page of a directory shows no reads of tables",
+        file: "crates/serve/src/source.rs",
+        right: "marks.reads = told.reads.map(",
+        wrong: "marks.reads = told.reads.filter(|_| false).map(",
+        caught_by: Tests(&["-p", "esker-serve", "--test", "it", "program::the_reads"]),
+    },
+    Canary {
+        name: "a flush is counted after it has ended",
+        file: "crates/engine/src/jobs/flush.rs",
+        right: "        self.count_flushed(&outcomes, took);",
+        wrong: "        self.count_flushed(&outcomes[..outcomes.len().min(1)], took);",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "a_flush_is_counted"]),
+    },
 ];

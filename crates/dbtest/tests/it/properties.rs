@@ -7,8 +7,8 @@ use std::time::Duration;
 use base::env::ManualClock;
 use dbtest::by_hand::{flush, rewrite_family};
 use esker::{
-    ColumnFamily, Db, Event, EventListener, FlushOptions, MemtableStats, Options, SizeApproximationOptions,
-    Ticker,
+    ColumnFamily, ColumnFamilyOptions, Db, Event, EventListener, FlushOptions, MemtableStats, Options,
+    SizeApproximationOptions, Ticker,
 };
 use vfs::MemFs;
 
@@ -158,6 +158,28 @@ fn a_slow_listener_of_a_flush_keeps_no_table_alive() {
     let tables = held.db.live_files().len();
     gate.set_closed(false);
     assert_eq!((sizes[0], tables), (sizes[1], 1));
+}
+
+#[test]
+fn a_flush_is_counted_before_its_listeners_are_notified() {
+    let gate = Gate::of(|event| matches!(event, Event::Flushed { .. }));
+    let held = Held::with(|options| {
+        options.listeners.push(gate.clone());
+        options.atomic_flush = true;
+    });
+    let other = ColumnFamilyOptions::default();
+    let other = held.db.create_column_family("other", &other).unwrap();
+    held.db.put(b"k", [b'v'; 50]).unwrap();
+    held.db.put_cf(&other, b"k", [b'v'; 500]).unwrap();
+    gate.set_closed(true);
+    // The listener holds the notification of the first family's table.
+    held.db.flush_cf(&[held.family.clone(), other]).unwrap();
+    gate.await_listener();
+    let written = held.db.statistics().get(Ticker::FlushWriteBytes);
+    let sizes: Vec<u64> = held.db.live_files().iter().map(|file| file.size).collect();
+    gate.set_closed(false);
+    assert_eq!(sizes.len(), 2);
+    assert_eq!(written, sizes.iter().sum::<u64>());
 }
 
 #[test]
@@ -327,4 +349,42 @@ fn sizes_of_ranges_count_what_is_asked_for() {
         size(false, true, false, b"a", b"z").unwrap(),
     );
     assert_eq!(all, blobs + tables);
+}
+
+#[test]
+fn reads_of_tables_are_estimated_by_samples() {
+    let held = Held::new();
+    held.table(0, 100);
+    held.table(100, 200);
+    held.table(200, 300);
+    let reads = || -> Vec<u64> {
+        let mut files = held.db.live_files();
+        files.sort_by_key(|file| file.number);
+        files.iter().map(|file| file.num_reads_sampled).collect()
+    };
+    assert_eq!(reads(), [0, 0, 0]);
+    for _ in 0..30_000 {
+        held.db.get(b"000150").unwrap();
+    }
+    let keys = [b"000210", b"000220", b"000230"];
+    for _ in 0..20_000 {
+        held.db.multi_get(&keys);
+    }
+    let after_gets = reads();
+    let about = |found: u64, expected: u64| found > expected * 8 / 10 && found < expected * 12 / 10;
+    assert_eq!(after_gets[0], 0);
+    assert!(
+        about(after_gets[1], 30_000) && about(after_gets[2], 60_000),
+        "{after_gets:?}"
+    );
+    // An iterator that reaches a table reads it once; a compaction is no read of users, and its outputs begin
+    // without reads.
+    for _ in 0..20_000 {
+        let mut iter = held.db.iter();
+        iter.seek(b"000050");
+    }
+    let after_scans = reads();
+    assert!(about(after_scans[0], 20_000), "{after_scans:?}");
+    held.compact();
+    assert_eq!(reads(), [0]);
 }

@@ -343,12 +343,13 @@ impl DbInner {
         if let Some(limit) = &limit {
             self.latch_anew(state, FLUSH, limit);
         }
+        let took = self.options.clock.now().saturating_sub(flush.start);
+        self.count_flushed(&outcomes, took);
         state.running_flushes -= 1;
         state.stall_events.extend(stalls);
         self.note_released(state);
         self.changed.notify_all();
         self.work.notify_all();
-        let took = self.options.clock.now().saturating_sub(flush.start);
         MutexGuard::unlocked(state, || {
             for ((own, outcome), shape) in flush.families.iter().zip(&outcomes).zip(shapes) {
                 self.report_flush(&own.family, flush.job, outcome, took, shape);
@@ -368,6 +369,16 @@ impl DbInner {
         }
         self.changed.notify_all();
         failure.map_or(Ok(()), Err)
+    }
+
+    /// Counts the tables of a flush. A waiter that sees the flush ended sees its counts too: listeners are
+    /// notified later.
+    fn count_flushed(&self, outcomes: &[Outcome], took: Duration) {
+        for tables in outcomes.iter().flatten().filter(|tables| !tables.is_empty()) {
+            self.stats.record(Histogram::FlushTime, took.as_micros() as u64);
+            let bytes = tables.iter().map(|table| table.bytes).sum();
+            self.stats.add(Ticker::FlushWriteBytes, bytes);
+        }
     }
 
     /// Notifies listeners. `shape`: the files of each level, and the immutable memtables.
@@ -391,10 +402,8 @@ impl DbInner {
                 return;
             }
         };
-        self.stats.record(Histogram::FlushTime, took.as_micros() as u64);
         let (level_files, immutable_memtables) = shape;
         for table in tables {
-            self.stats.add(Ticker::FlushWriteBytes, table.bytes);
             self.notify(&Event::Flushed {
                 family: family.name.clone(),
                 job,

@@ -884,10 +884,12 @@ fn search_rows(
 }
 
 /// True if the range tombstone over the key is newer than every entry of the file: then neither this file nor
-/// older ones need to be read, and the answer is known.
+/// older ones need to be read, and the answer is known. Otherwise the caller reads the file, which may count
+/// the read.
 #[inline]
 pub(crate) fn pass_over(file: &FileMetadata, context: &mut GetContext<'_>) -> bool {
     if context.covering <= file.largest_seqno {
+        file.sample_read();
         return false;
     }
     context.finish(Base::Nothing);

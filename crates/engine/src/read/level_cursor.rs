@@ -295,6 +295,9 @@ impl LevelCursor {
         }
         if let Some(open) = &self.own_files {
             cursor.read_through(self.tables.open_file(metadata, open)?);
+        } else {
+            // Compactions have files of their own, and are no reads of users.
+            metadata.sample_read();
         }
         match self.cursor.take() {
             Some(before) if file == self.file + 1 => cursor.follow(before),

@@ -120,6 +120,7 @@ pub(crate) fn merged(
                     );
                     continue;
                 }
+                file.sample_read();
                 cursor.add(Source::Table(table.cursor(read)), covered);
             }
             Err(failed) => error = error.or(Some(failed)),

@@ -121,6 +121,9 @@ impl DbInner {
             size(memory.total()),
             lines.join(", ")
         );
+        families
+            .iter()
+            .for_each(|family| out.push_str(&sampled_reads(family)));
         let _ = write!(out, "\n** Pins **\n{}", self.pins());
         log_line!(self.log, Info, "{out}");
         if let Some(statistics) = &self.options.statistics {
@@ -275,5 +278,26 @@ pub(crate) fn file_histogram(family: &Family) -> String {
         "\n** File Read Latency Histogram By Level [{}] **\n{}",
         family.name,
         family.tables.read_latency()
+    )
+}
+
+/// The most tables of a family whose reads are in a dump.
+const MOST_READ: usize = 1000;
+
+/// A line with the number and the estimated reads of each table that has some, the most read first.
+fn sampled_reads(family: &Family) -> String {
+    let version = family.super_version.load().version.clone();
+    let mut reads: Vec<(u64, u64)> = version
+        .all_files()
+        .map(|(_, file)| (file.num_reads_sampled.load(Ordering::Relaxed), file.number))
+        .filter(|(reads, _)| *reads > 0)
+        .collect();
+    reads.sort_unstable_by(|one, other| other.cmp(one));
+    let reads = reads.iter().take(MOST_READ);
+    let reads: Vec<String> = reads.map(|(reads, number)| format!("{number} {reads}")).collect();
+    format!(
+        "Sampled reads of tables of [{}]: {}\n",
+        family.name,
+        reads.join(", ")
     )
 }

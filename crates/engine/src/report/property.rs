@@ -53,6 +53,9 @@ pub struct LiveFile {
     pub num_entries: u64,
     /// The number of deletions; 0 if the file has not been opened yet.
     pub num_deletions: u64,
+    /// The estimated number of reads of the file by Get, MultiGet and iterators since the database was
+    /// opened: one read in 1,024 is counted. A read that the file's filter answers is a read too.
+    pub num_reads_sampled: u64,
     /// True while a compaction reads the file.
     pub being_compacted: bool,
     /// The temperature that the file was written with.
@@ -270,6 +273,7 @@ fn live_file(family: &Family, level: usize, file: &FileMetadata) -> LiveFile {
         largest_seqno: file.largest_seqno,
         num_entries: stats.num_entries,
         num_deletions: stats.num_deletions,
+        num_reads_sampled: file.num_reads_sampled.load(Ordering::Relaxed),
         being_compacted: file.being_compacted.load(Ordering::Relaxed),
         temperature: file.temperature,
         file_checksum_func_name: checksum.map_or_else(String::new, |checksum| checksum.func_name.clone()),

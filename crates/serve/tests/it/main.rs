@@ -2,6 +2,7 @@
 //! refusal.
 
 mod browser;
+mod clicks;
 mod common;
 mod directory;
 mod program;

@@ -1,8 +1,9 @@
 //! The page inside a program.
 
-use esker::ColumnFamilyOptions;
+use esker::{ColumnFamilyOptions, Db, Options};
 use esker_serve::Page;
 use esker_serve::http::Config;
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::*;
@@ -63,4 +64,43 @@ fn a_program_shows_its_stalls_pins_and_memory() {
     drop((iter, snapshot));
     db.close().unwrap();
     assert_eq!(json(&page, "/api/state")["live"]["open"], false);
+}
+
+#[test]
+fn the_reads_of_tables_are_in_the_program_and_in_its_log() {
+    let dir = TempDir::new().unwrap();
+    let options = Options {
+        create_if_missing: true,
+        ..Options::default()
+    };
+    let db = Db::open(&options, dir.path()).unwrap();
+    for letter in ["a", "b"] {
+        db.put(letter, b"1").unwrap();
+        db.flush().unwrap();
+    }
+    for _ in 0..20_000 {
+        db.get(b"b").unwrap();
+    }
+    let page = Page::of_database(&db, Config::default()).unwrap();
+    let reads = |page: &Page| -> Vec<Value> {
+        let levels = json(page, "/api/levels");
+        let tables = levels["families"][0]["levels"][0]["tables"]
+            .as_array()
+            .unwrap()
+            .clone();
+        tables.into_iter().map(|table| table["reads"].clone()).collect()
+    };
+    // L0 begins with its newest table, which has the key.
+    let found = reads(&page);
+    let hot = found[0].as_u64().unwrap();
+    assert!((16_000..24_000).contains(&hot) && found[1] == 0, "{found:?}");
+    // The past has no reads, and neither has a page of the directory before the first dump of statistics.
+    let past = json(&page, "/api/levels?edit=100");
+    let table = &past["families"][0]["levels"][0]["tables"][0];
+    assert!(table["reads"].is_null() && table["number"].is_u64(), "{past}");
+    let outside = page_of(dir.path());
+    assert_eq!(reads(&outside), [Value::Null, Value::Null]);
+    db.set_db_options(&[("stats_dump_period_sec", "1")]).unwrap();
+    testkit::wait_until("a dump of statistics", || reads(&outside)[0].is_u64());
+    assert_eq!(reads(&outside), found);
 }
