@@ -94,7 +94,7 @@ fn bulk_load(environment: &Environment, args: &[String]) -> Outcome {
     if shell::which("java").is_none() {
         return Err("Spark needs Java: install a runtime of version 17 or later".into());
     }
-    environment.install(&["pyspark", "ray", "pandas", "fsspec"])?;
+    environment.install(&["pyspark", "ray", "pandas", "fsspec", "moto[server]"])?;
     environment.install_wheel(&["--profile", "dev"])?;
     let mut pytest = environment.python();
     pytest.args(["-m", "pytest", "bulk"]).args(args);

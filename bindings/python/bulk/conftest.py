@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,8 @@ import pytest
 # The workers need this interpreter's packages, and no address of another machine.
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+# The workers take the keys of the bucket from the environment. The server of the tests takes any.
+os.environ["AWS_ACCESS_KEY_ID"] = os.environ["AWS_SECRET_ACCESS_KEY"] = "test"
 
 
 @pytest.fixture
@@ -46,3 +50,47 @@ def ray() -> Iterator[Any]:
     ray.data.DataContext.get_current().enable_progress_bars = False
     yield ray
     ray.shutdown()
+
+
+class Bucket:
+    """A bucket of a server in a process of its own."""
+
+    def __init__(self, address: str) -> None:
+        import pyarrow.fs
+
+        self._query = f"?scheme=http&region=us-east-1&endpoint_override={address}"
+        self._files = pyarrow.fs.S3FileSystem(
+            endpoint_override=address, scheme="http", region="us-east-1", allow_bucket_creation=True
+        )
+        self._files.create_dir("loads")
+
+    def url(self, path: str) -> str:
+        return f"s3://loads/{path}{self._query}"
+
+    def objects(self, path: str) -> list[str]:
+        import pyarrow.fs
+
+        selector = pyarrow.fs.FileSelector(f"loads/{path}", recursive=True, allow_not_found=True)
+        files = self._files.get_file_info(selector)
+        return [found.path for found in files if found.type == pyarrow.fs.FileType.File]
+
+
+@pytest.fixture(scope="session")
+def bucket() -> Iterator[Bucket]:
+    pytest.importorskip("moto")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    words = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    server = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while True:
+            assert server.poll() is None, "the server of the bucket has ended"
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            except ConnectionRefusedError:
+                continue
+        yield Bucket(f"127.0.0.1:{port}")
+    finally:
+        server.kill()
+        server.wait()

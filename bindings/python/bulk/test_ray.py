@@ -2,12 +2,45 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import esker
 import pyarrow as pa
 import pytest
+from esker import load
+from rows import rows_of
+
+
+DRIVER = """
+import os, sys
+import esker.ray
+import pyarrow as pa
+import ray
+from esker import load
+
+path, url, dies = sys.argv[1:]
+ray.init(num_cpus=2, object_store_memory=128 << 20, include_dashboard=False, _node_ip_address="127.0.0.1")
+
+def ingest(self, target, plan):
+    if dies == "after":
+        kept(self, target, plan)
+    os._exit(3)
+
+kept = load.Load._ingest
+load.Load._ingest = ingest
+
+class Dies(esker.ray.EskerDatasink):
+    def on_write_complete(self, result):
+        if dies == "before":
+            os._exit(3)
+        super().on_write_complete(result)
+
+rows = pa.table({"key": [b"k%04d" % n for n in range(1000)], "value": [b"new"] * 1000})
+ray.data.from_arrow(rows).sort("key").write_datasink(Dies(path, directory=url, marker=b"zz"))
+"""
 
 
 def dataset(ray: Any, rows: int, value: bytes = b"new") -> Any:
@@ -16,11 +49,6 @@ def dataset(ray: Any, rows: int, value: bytes = b"new") -> Any:
         return pa.table({"key": keys, "value": pa.array([value] * len(batch), pa.binary())})
 
     return ray.data.range(rows, override_num_blocks=4).map_batches(keyed, batch_format="pyarrow")
-
-
-def rows_of(path: Path) -> dict[bytes, bytes]:
-    with esker.DB(path) as db:
-        return dict(db.items())
 
 
 def nothing_beside(path: Path) -> bool:
@@ -104,3 +132,54 @@ def test_skew_and_equal_keys(ray: Any, path: Path) -> None:
     sink = esker.ray.EskerDatasink(path, key="k", value="v")
     ds.sort("k").write_datasink(sink)
     assert len(rows_of(path)) == 501
+
+
+def test_a_dataset_goes_through_a_bucket(ray: Any, path: Path, bucket: Any, tmp_path: Path) -> None:
+    import esker.ray
+
+    once = str(tmp_path / "once")
+
+    class Lost(esker.ray.EskerDatasink):
+        def write(self, blocks: Any, ctx: Any) -> Any:
+            import os
+
+            message = super().write(blocks, ctx)
+            try:
+                os.close(os.open(once, os.O_CREAT | os.O_EXCL))
+            except FileExistsError:
+                return message
+            os._exit(1)
+
+    sink = Lost(path, directory=bucket.url("ray"), marker=b"zz")
+    dataset(ray, 5003).sort("key").write_datasink(sink)
+    assert Path(once).exists() and sink.rows == 5003
+    assert len(rows_of(path)) == 5004 and bucket.objects("ray") == []
+
+    class Fails(esker.ray.EskerDatasink):
+        def write(self, blocks: Any, ctx: Any) -> Any:
+            message = super().write(blocks, ctx)
+            raise RuntimeError(f"planned: {len(message)}")
+
+    with pytest.raises(Exception, match="planned"):
+        dataset(ray, 1009).sort("key").write_datasink(Fails(path, directory=bucket.url("ray")))
+    assert len(rows_of(path)) == 5004 and bucket.objects("ray") == []
+
+
+@pytest.mark.parametrize("dies", ["before", "between", "after"])
+def test_a_driver_dies(path: Path, bucket: Any, dies: str) -> None:
+    url = bucket.url(f"dies-{dies}")
+    words = [sys.executable, "-c", DRIVER, str(path), url, dies]
+    assert subprocess.run(words, check=False).returncode == 3
+    objects = bucket.objects(f"dies-{dies}")
+    (found,) = {name.split("/")[2] for name in objects}
+    job = load.open(load.inside(url, found))
+    if dies == "before":
+        with pytest.raises(FileNotFoundError):
+            job.resume(path)
+        assert not path.exists()
+    else:
+        assert job.resume(path) == 1000
+        assert job.resume(path) == 1000
+        assert len(rows_of(path)) == 1001
+    job.abort()
+    assert bucket.objects(f"dies-{dies}") == []

@@ -11,6 +11,7 @@ import esker
 import esker.spark
 import pytest
 from esker import load
+from rows import rows_of
 
 
 def frame(spark: Any, rows: int, value: str = "new", step: int = 1) -> Any:
@@ -19,11 +20,6 @@ def frame(spark: Any, rows: int, value: str = "new", step: int = 1) -> Any:
     numbers = spark.range(0, rows * step, step, numPartitions=3)
     key = F.format_string("k%08d", F.col("id")).cast("binary").alias("key")
     return numbers.orderBy(F.hash("id")).select(key, F.lit(value).alias("value"))
-
-
-def rows_of(path: Path) -> dict[bytes, bytes]:
-    with esker.DB(path) as db:
-        return dict(db.items())
 
 
 def levels(path: Path) -> set[int]:
@@ -200,3 +196,25 @@ def test_a_driver_dies(path: Path, dies: str) -> None:
     assert len(rows_of(path)) == 1001
     job.abort()
     assert not directory.exists()
+
+
+def test_rows_go_through_a_bucket(spark: Any, path: Path, bucket: Any) -> None:
+    url = bucket.url("spark")
+    esker.spark.write(frame(spark, 3000), path, parts=3, load_directory=url, marker=b"zz".hex())
+    rows = rows_of(path)
+    assert len(rows) == 3001 and rows[b"k00000007"] == b"new"
+    assert bucket.objects("spark") == [] and nothing_beside(path)
+
+    def fails(batches: Any) -> Any:
+        from pyspark import TaskContext
+
+        for batch in batches:
+            yield batch
+        if TaskContext.get().partitionId() == 1:
+            raise RuntimeError("planned")
+
+    df = frame(spark, 3000).repartitionByRange(3, "key").sortWithinPartitions("key")
+    writer = df.mapInArrow(fails, df.schema).write.format("esker").option("load_directory", url)
+    with pytest.raises(Exception, match="planned"):
+        writer.mode("append").save(str(path))
+    assert len(rows_of(path)) == 3001 and bucket.objects("spark") == []

@@ -262,3 +262,69 @@ def test_rocksdb_reads_what_was_loaded(path: Path, tmp_path: Path, write: Callab
     database = rocksdict.Rdict(str(path), rocksdict.Options(raw_mode=True))
     assert list(database.items()) == rows
     database.close()
+
+
+def test_a_load_goes_through_a_bucket(db: esker.DB, tmp_path: Path) -> None:
+    url = f"file://{tmp_path}/bucket/load"
+    job = load.begin(url, target_file_size=32 << 10, options={"compression": "kNoCompression"})
+    assert pickle.loads(pickle.dumps(job)).directory == url
+    with pytest.raises(FileExistsError):
+        load.begin(url)
+    job = load.open(url)
+    db[b"k000001"] = b"old"
+    messages = [written(job, 0, numbered(range(5000), b"v" * 50)), written(job, 1, numbered(range(5000, 5010)))]
+    assert len(messages[0]["files"]) > 2
+    # Another attempt, one that was lost, and one that fails.
+    written(job, 0, numbered(range(5000)))
+    lost = job.part(2)
+    lost.write_arrow(numbered(range(90, 99)))
+    with pytest.raises(RuntimeError), job.part(3) as part:
+        part.write_arrow(numbered(range(30_000), b"v" * 50))
+        raise RuntimeError
+    assert not [name for name in left(tmp_path / "bucket/load/parts") if "part-00003" in name]
+    assert job.commit(db, messages, marker=b"zz") == 5010
+    assert len(list(db)) == 5011 and db[b"k000001"] == b"v" * 50
+    # The copies beside the database are gone, and so are the objects.
+    assert not list(tmp_path.glob("esker-load-*"))
+    assert left(tmp_path / "bucket/load") == ["commit.json", "done.json", "load.json"]
+    assert job.resume(db) == 5010
+    lost.discard()
+    job.abort()
+    assert left(tmp_path / "bucket") == []
+
+
+def test_a_task_that_outlives_its_load_leaves_no_object(tmp_path: Path) -> None:
+    job = load.begin(f"file://{tmp_path}/bucket/load")
+    late = job.part(0)
+    late.write_arrow(numbered(range(10)))
+    job.abort()
+    with pytest.raises(OSError), late:
+        pass
+    assert left(tmp_path / "bucket") == []
+    directory = load.begin(tmp_path / "load")
+    late = directory.part(0)
+    late.write_arrow(numbered(range(10)))
+    directory.abort()
+    # Its table has no name any more.
+    with late:
+        pass
+    assert left(tmp_path / "load") == []
+
+
+@pytest.mark.parametrize("dies", ["before", "between", "after"])
+def test_a_driver_of_a_bucket_dies(path: Path, tmp_path: Path, dies: str) -> None:
+    url = f"file://{tmp_path}/bucket/load"
+    words = [sys.executable, "-c", DRIVER, str(path), url, dies, "yes"]
+    assert subprocess.run(words, check=False).returncode == 3
+    job = load.open(url)
+    if dies == "before":
+        with pytest.raises(FileNotFoundError):
+            job.resume(path)
+    else:
+        with esker.open(path) as db:
+            db[b"k000007"] = b"written since"
+        assert job.resume(path) == 100
+        with esker.open(path) as db:
+            assert db[b"k000007"] == (b"written since" if dies == "after" else b"new")
+    job.abort()
+    assert left(tmp_path / "bucket") == []

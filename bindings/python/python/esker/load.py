@@ -1,4 +1,4 @@
-"""Bulk load: tables are written by many processes into a directory, and one ingestion takes them all.
+"""Bulk load: tables are written by many processes into a directory or a bucket, and one ingestion takes them all.
 
 A load has two phases, so that a failure leaves the database as it was or with every row::
 
@@ -6,6 +6,9 @@ A load has two phases, so that a failure leaves the database as it was or with e
     with job.part(0) as part:                       # in any process that sees the directory
         part.write_arrow(batch)                     # rows in the order of their keys
     job.commit(db, [part.message])                  # in the process that has the database
+
+The directory is a path that every process sees, or the URL of a part of a bucket, as ``s3://bucket/loads/1``, for which
+pyarrow is needed. The process that commits copies the tables of a bucket to the disk of the database.
 
 The directory contains:
 
@@ -22,10 +25,10 @@ the load.
 from __future__ import annotations
 
 import bisect
-import json
 import os
 import pathlib
 import shutil
+import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
@@ -33,6 +36,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from esker import errors
 from esker._esker import DB, ColumnFamily, SstFileWriter
+from esker._place import Place, place_of
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -46,6 +50,14 @@ TARGET_FILE_SIZE = 64 << 20
 
 _ROWS = 8192
 """The most rows between two looks at the size of a table."""
+
+
+def inside(directory: Path, name: str) -> Path:
+    """Returns the path or URL of ``name`` in ``directory``."""
+    if isinstance(directory, str) and "://" in directory:
+        path, mark, query = directory.partition("?")
+        return f"{path.rstrip('/')}/{name}{mark}{query}"
+    return pathlib.Path(directory) / name
 
 
 def splits(db: DB, parts: int, *, family: str = "default") -> list[bytes]:
@@ -93,30 +105,29 @@ def begin(
     """
     if any(a >= b for a, b in zip(splits, splits[1:], strict=False)):
         raise ValueError("the split points do not ascend")
-    place = pathlib.Path(directory)
     about = {
         "id": uuid.uuid4().hex,
         "splits": [split.hex() for split in splits],
         "target_file_size": target_file_size,
         "options": dict(options or {}),
     }
-    load = Load(place, about)
+    load = Load(directory, about)
     if not load.create():
-        raise FileExistsError(place / "load.json")
+        raise FileExistsError(f"{load.directory}: load.json")
     return load
 
 
 def open(directory: Path) -> Load:
-    """Opens the load of a directory. Raises `FileNotFoundError` if it has none."""
-    place = pathlib.Path(directory)
-    return Load(place, _read(place / "load.json"))
+    """Opens the load of a directory or bucket. Raises `FileNotFoundError` if it has none."""
+    return Load(directory, place_of(directory).read("load.json"))
 
 
 class Load:
     """A load in a directory. It can be pickled, to be used where its parts are written."""
 
-    def __init__(self, directory: pathlib.Path, about: dict[str, Any]) -> None:
-        self.directory = directory
+    def __init__(self, directory: Path, about: dict[str, Any]) -> None:
+        self.place: Place = place_of(directory)
+        self.directory = directory if isinstance(directory, str) and "://" in directory else pathlib.Path(directory)
         self._about = about
         self.id: str = about["id"]
         self.splits: list[bytes] = [bytes.fromhex(split) for split in about["splits"]]
@@ -124,10 +135,11 @@ class Load:
         self.options: dict[str, Any] = about["options"]
 
     def create(self) -> bool:
-        """Creates the directory with the load's identity. False if it has one."""
-        (self.directory / "parts").mkdir(parents=True, exist_ok=True)
+        """Creates the directory with the load's identity. False if it has one. A task must not do this: a task that
+        runs on after an abort would create the directory once more."""
+        self.place.begin()
         try:
-            _write_once(self.directory / "load.json", self._about)
+            self.place.write_once("load.json", self._about)
         except FileExistsError:
             return False
         return True
@@ -160,15 +172,15 @@ class Load:
 
         Raises `InvalidArgument` if keys of different parts overlap. Nothing was changed then.
         """
-        if (self.directory / "commit.json").exists():
+        if self.place.exists("commit.json"):
             raise errors.InvalidArgument("the load was committed: resume it")
         files = _chosen(self, messages)
         if marker is not None and files:
             files.append(self._mark(marker))
             files.sort(key=lambda file: file["smallest"])
             _check_apart(files)
-        _write_once(
-            self.directory / "commit.json",
+        self.place.write_once(
+            "commit.json",
             {
                 "id": self.id,
                 "files": files,
@@ -185,11 +197,11 @@ class Load:
 
         Raises `FileNotFoundError` if the load was not committed.
         """
-        plan = _read(self.directory / "commit.json")
+        plan = self.place.read("commit.json")
         rows: int = sum(file["rows"] for file in plan["files"])
         if plan["marker"] is not None and plan["files"]:
             rows -= 1
-        if (self.directory / "done.json").exists():
+        if self.place.exists("done.json"):
             return rows
         if isinstance(db, ColumnFamily):
             self._ingest(db, plan)
@@ -197,24 +209,15 @@ class Load:
             known = (pathlib.Path(db) / "CURRENT").exists()
             with DB(db, create_if_missing=True, load_options=known) as opened:
                 self._ingest(opened, plan)
-        _write_once(self.directory / "done.json", {"rows": rows})
-        shutil.rmtree(self.directory / "parts", ignore_errors=True)
+        self.place.write_once("done.json", {"rows": rows})
+        self.place.remove_parts()
         return rows
 
     def abort(self) -> None:
         """Removes the load with all its tables. A load that was committed raises `InvalidArgument`: resume it."""
-        if (self.directory / "commit.json").exists() and not (self.directory / "done.json").exists():
+        if self.place.exists("commit.json") and not self.place.exists("done.json"):
             raise errors.InvalidArgument("the load was committed: resume it")
-        shutil.rmtree(self.directory / "parts", ignore_errors=True)
-        for name in ("load.json", "commit.json", "done.json"):
-            (self.directory / name).unlink(missing_ok=True)
-        for left in self.directory.glob("*.json.*"):
-            left.unlink(missing_ok=True)
-        try:
-            self.directory.rmdir()
-        except OSError:
-            # The directory has files of others.
-            pass
+        self.place.remove()
 
     def _ingest(self, db: ColumnFamily, plan: dict[str, Any]) -> None:
         files = plan["files"]
@@ -223,14 +226,21 @@ class Load:
             return
         replace = plan["replace"]
         bounds = [bytes.fromhex(bound) if bound is not None else None for bound in replace] if replace else None
-        db.ingest(
-            [self.directory / "parts" / file["name"] for file in files],
-            atomic_replace_range=(bounds[0], bounds[1]) if bounds else None,
-            # A link costs no copy. The names stay until the load is done: a resumed load needs them.
-            link_files=True,
-            snapshot_consistency=bounds is None,
-            verify_checksums_before_ingest=plan["verify_checksums"],
-        )
+        # Copies beside the database can be linked into it.
+        beside = db.path.parent if isinstance(db, DB) else pathlib.Path(tempfile.gettempdir())
+        tables, copies = self.place.fetch([file["name"] for file in files], beside)
+        try:
+            db.ingest(
+                tables,
+                atomic_replace_range=(bounds[0], bounds[1]) if bounds else None,
+                # A link costs no copy. The names stay until the load is done: a resumed load needs them.
+                link_files=True,
+                snapshot_consistency=bounds is None,
+                verify_checksums_before_ingest=plan["verify_checksums"],
+            )
+        finally:
+            if copies is not None:
+                shutil.rmtree(copies)
 
     def _mark(self, marker: bytes) -> dict[str, Any]:
         with self.part(-1) as part:
@@ -286,8 +296,6 @@ class PartWriter:
 
     def finish(self) -> Message:
         """Completes the tables. Returns the message for the commit."""
-        import contextlib
-
         if self._held:
             import pyarrow as pa
 
@@ -302,8 +310,7 @@ class PartWriter:
             # A single row begins no table of its own.
             self._added(self._writer().write_arrow(last))
         self._roll()
-        with contextlib.suppress(FileNotFoundError):
-            _sync_directory(self._load.directory / "parts")
+        self._load.place.finish()
         self._message = {
             "load": self._load.id,
             "part": self._number,
@@ -318,8 +325,7 @@ class PartWriter:
         self._last = None
         open_file, self._open = self._open, None
         del open_file
-        for left in (self._load.directory / "parts").glob(f"{self._stem()}-*"):
-            left.unlink(missing_ok=True)
+        self._load.place.discard(self._stem())
 
     def __enter__(self) -> Self:
         return self
@@ -330,10 +336,12 @@ class PartWriter:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if kind is None:
-            self.finish()
-        else:
-            self.discard()
+        try:
+            if kind is None:
+                self.finish()
+        finally:
+            if kind is not None or self._message is None:
+                self.discard()
 
     def _stem(self) -> str:
         return f"part-{self._number:05d}-{self._attempt}"
@@ -341,7 +349,7 @@ class PartWriter:
     def _writer(self) -> SstFileWriter:
         if self._open is None:
             name = f"{self._stem()}-{len(self._files):05d}.sst"
-            self._open = SstFileWriter(self._load.directory / "parts" / name, **self._load.options)
+            self._open = SstFileWriter(self._load.place.written_at(name), **self._load.options)
         return self._open
 
     def _write(self, table: Any) -> None:
@@ -381,12 +389,14 @@ class PartWriter:
             return
         info = self._open.finish()
         self._open = None
+        name = pathlib.Path(info["file_path"]).name
+        self._load.place.keep(name)
         # The writer of a table compares keys within the table.
         if self._files and info["smallest_key"].hex() <= self._files[-1]["largest"]:
             raise errors.InvalidArgument("Keys must be added in strict ascending order.")
         self._files.append(
             {
-                "name": pathlib.Path(info["file_path"]).name,
+                "name": name,
                 "size": info["file_size"],
                 "rows": info["num_entries"],
                 "smallest": info["smallest_key"].hex(),
@@ -407,7 +417,7 @@ def _chosen(load: Load, messages: Iterable[Message]) -> list[dict[str, Any]]:
     files.sort(key=lambda file: file["smallest"])
     _check_apart(files)
     for file in files:
-        found = (load.directory / "parts" / file["name"]).stat().st_size
+        found = load.place.size(file["name"])
         if found != file["size"]:
             raise errors.Corruption(f"{file['name']} has {found} bytes and should have {file['size']}")
     return files
@@ -434,34 +444,6 @@ def _bytes(column: Any) -> Any:
     if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
         raise errors.InvalidArgument(f"a column of {kind}: keys and values are bytes or text")
     return column
-
-
-def _read(path: pathlib.Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
-
-
-def _write_once(path: pathlib.Path, content: Mapping[str, Any]) -> None:
-    """Creates a file with this content, in one step. `FileExistsError` if it exists."""
-    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex}")
-    try:
-        with temporary.open("x") as file:
-            json.dump(content, file)
-            file.flush()
-            os.fsync(file.fileno())
-        # A link fails if the name exists, and a rename does not.
-        os.link(temporary, path)
-        _sync_directory(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _sync_directory(path: pathlib.Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def batches(rows: Iterable[tuple[bytes, bytes]], size: int = _ROWS) -> Iterator[Any]:

@@ -37,8 +37,8 @@ class EskerDatasink(Datasink[load.Message]):
     """Loads a dataset into a database.
 
     ``target`` is the path of a database, which is created if it does not exist, or an open database or family of
-    the driver's process. ``key`` and ``value`` are columns of bytes or text. ``directory`` must be seen by every
-    task (default: beside the database). ``marker``, ``replace`` and ``options`` are those of `esker.load`.
+    the driver's process. ``key`` and ``value`` are columns of bytes or text. ``directory`` is a path that every task
+    sees (default: beside the database), or a URL such as ``s3://bucket/loads``. ``marker``, ``replace`` and ``options`` are those of `esker.load`.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class EskerDatasink(Datasink[load.Message]):
             "target_file_size": target_file_size,
             "options": dict(options or {}),
         }
-        self._load = load.Load(pathlib.Path(directory) / identity, about)
+        self._load = load.Load(load.inside(directory, identity), about)
         self.rows = 0
         """The number of loaded rows, once the load is complete."""
 
@@ -82,7 +82,6 @@ class EskerDatasink(Datasink[load.Message]):
 
     def write(self, blocks: Iterable[Block], ctx: TaskContext) -> load.Message:
         """Writes the rows of a task."""
-        self._load.create()
         key, value = self._columns
         attempt = f"{ctx.task_idx}-{uuid.uuid4().hex}"
         with self._load.part(ctx.task_idx, attempt=attempt, sort=True) as part:
@@ -98,7 +97,7 @@ class EskerDatasink(Datasink[load.Message]):
         parts = [{**message, "part": at} for at, message in enumerate(write_result.write_returns)]
         self.rows = self._load.commit(self._target, parts, marker=self._marker, replace=self._replace)
         self._load.abort()
-        self._remove_if_empty()
+        self._load.place.remove_parent()
 
     def on_write_failed(self, error: Exception) -> None:
         """Removes the tables of all attempts, on the driver."""
@@ -107,11 +106,4 @@ class EskerDatasink(Datasink[load.Message]):
         except errors.InvalidArgument:
             # The load was committed, and its ingestion failed: it can be resumed.
             return
-        self._remove_if_empty()
-
-    def _remove_if_empty(self) -> None:
-        try:
-            self._load.directory.parent.rmdir()
-        except OSError:
-            # It has other loads.
-            pass
+        self._load.place.remove_parent()

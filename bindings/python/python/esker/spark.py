@@ -12,7 +12,8 @@
         .write.format("esker").option("key", "id").option("value", "payload").mode("append").save("path/of/db")
 
 Options of the format: ``key`` and ``value``, the columns of bytes or text (default: ``key`` and ``value``);
-``load_directory``, which every executor and the driver must see (default: beside the database); ``sort``: true
+``load_directory``, a path that every executor and the driver see (default: beside the database), or a URL such as
+``s3://bucket/loads``; ``sort``: true
 sorts each part in memory; ``marker``: a key in hexadecimal, see `esker.load.Load.commit`; ``replace_start`` and
 ``replace_limit``: the range, in hexadecimal, that the rows replace; ``target_file_size`` in bytes;
 ``table_options``: a JSON object, the options of the tables. Mode ``overwrite`` replaces the whole family.
@@ -126,15 +127,16 @@ class EskerWriter(DataSourceArrowWriter):
         bounds = (_bytes(options, "replace_start"), _bytes(options, "replace_limit"))
         self._replace = bounds if overwrite or bounds != (None, None) else None
         identity = uuid.uuid4().hex
-        directory = pathlib.Path(options.get("load_directory", f"{self._path}.loads")) / identity
+        directory = load.inside(options.get("load_directory", f"{self._path}.loads"), identity)
         about = {
             "id": identity,
             "splits": [],
             "target_file_size": int(options.get("target_file_size", load.TARGET_FILE_SIZE)),
             "options": json.loads(options.get("table_options", "{}")),
         }
-        # The directory is created by the first part: Spark may plan a job that it does not run.
         self._load = load.Load(directory, about)
+        # Spark creates the writer on the driver when the job begins, and ends it by a commit or an abort.
+        self._load.create()
 
     def write(self, iterator: Iterator[RecordBatch]) -> Part:
         """Writes a partition."""
@@ -143,7 +145,6 @@ class EskerWriter(DataSourceArrowWriter):
         context = TaskContext.get()
         number = context.partitionId() if context else 0
         attempt = f"{context.taskAttemptId()}-{uuid.uuid4().hex}" if context else uuid.uuid4().hex
-        self._load.create()
         with self._load.part(number, attempt=attempt, sort=self._sort) as part:
             for batch in iterator:
                 part.write_arrow(batch, key=self._key, value=self._value)
@@ -152,13 +153,10 @@ class EskerWriter(DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Ingests the tables of the parts, on the driver."""
         parts = [message.message for message in messages if isinstance(message, Part)]
-        if not any(part["files"] for part in parts) and self._replace is None:
-            self._load.abort()
-            return
-        self._load.create()
-        self._load.commit(self._path, parts, marker=self._marker, replace=self._replace)
+        if any(part["files"] for part in parts) or self._replace is not None:
+            self._load.commit(self._path, parts, marker=self._marker, replace=self._replace)
         self._load.abort()
-        _remove_if_empty(self._load.directory.parent)
+        self._load.place.remove_parent()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Removes the tables of all attempts, on the driver."""
@@ -167,16 +165,8 @@ class EskerWriter(DataSourceArrowWriter):
         except errors.InvalidArgument:
             # The load was committed, and its ingestion failed: it can be resumed.
             return
-        _remove_if_empty(self._load.directory.parent)
+        self._load.place.remove_parent()
 
 
 def _bytes(options: Mapping[str, str], name: str) -> bytes | None:
     return bytes.fromhex(options[name]) if name in options else None
-
-
-def _remove_if_empty(directory: pathlib.Path) -> None:
-    try:
-        directory.rmdir()
-    except OSError:
-        # It has other loads.
-        pass
