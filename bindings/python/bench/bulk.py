@@ -3,7 +3,8 @@
     python bulk.py [--rows N] [--value BYTES]
 
 Rows are counted per second of CPU time of the process, so that other work of the machine counts less. The write
-amplification is bytes written by flushes, compactions and the load, over bytes of rows.
+amplification is bytes written by flushes, compactions and the load, over bytes of rows. The ways take turns, and each
+figure is the median of its rounds.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import statistics
 import tempfile
 import threading
 import time
@@ -132,6 +134,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--rows", type=int, default=500_000)
     arguments.add_argument("--value", type=int, default=100)
+    arguments.add_argument("--turns", type=int, default=5)
     chosen = arguments.parse_args()
     table = rows(chosen.rows, chosen.value)
     ways: dict[str, Callable[[Path], float]] = {
@@ -142,28 +145,29 @@ def main() -> None:
     }
     print(f"| {chosen.rows} rows of 13 + {chosen.value} bytes | rows/s of CPU | rows/s | write amplification |")
     print("|---|---|---|---|")
-    for name, way in ways.items():
-        best: tuple[float, float, float] | None = None
-        for _ in range(3):
+    measured: dict[str, list[tuple[float, float, float]]] = {name: [] for name in ways}
+    for _ in range(chosen.turns):
+        for name, way in ways.items():
             place = Path(tempfile.mkdtemp(prefix="bulk"))
             amplification = [0.0]
 
             def work(way: Callable[[Path], float] = way, place: Path = place) -> None:
                 amplification[0] = way(place)
 
-            wall, cpu = timed(work)
+            measured[name].append((*timed(work), amplification[0]))
             shutil.rmtree(place)
-            if best is None or cpu < best[1]:
-                best = (wall, cpu, amplification[0])
-        assert best is not None
-        wall, cpu, amplified = best
+    for name, rounds in measured.items():
+        wall, cpu, amplified = (statistics.median(figures) for figures in zip(*rounds, strict=True))
         print(f"| {name} | {chosen.rows / cpu:,.0f} | {chosen.rows / wall:,.0f} | {amplified:.2f} |")
     print("\n| writer of | longest put before, ms | longest put during, ms | ingestion, ms |")
     print("|---|---|---|---|")
     for name, latched in (("another key", False), ("a key of the range", True)):
-        place = Path(tempfile.mkdtemp(prefix="bulk"))
-        before, during, took = holds(place, table, latched)
-        shutil.rmtree(place)
+        rounds_of_puts = []
+        for _ in range(chosen.turns):
+            place = Path(tempfile.mkdtemp(prefix="bulk"))
+            rounds_of_puts.append(holds(place, table, latched))
+            shutil.rmtree(place)
+        before, during, took = (statistics.median(figures) for figures in zip(*rounds_of_puts, strict=True))
         print(f"| {name} | {before:.1f} | {during:.1f} | {took:.1f} |")
 
 

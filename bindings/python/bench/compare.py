@@ -1,8 +1,8 @@
 """Compares the speed of esker with rocksdict (RocksDB) and plyvel (LevelDB): `cargo xtask python bench`.
 
-Each measurement is the best of several rounds, in which the engines take turns; every engine has the same
-rows. Figures are thousands of operations per second, and esker's ratio to each of the others. On a busy
-machine `--clock cpu` measures processor time, including that of background threads.
+Each measurement is the median of several rounds, in which the engines take turns; every engine has the same
+rows. Figures are thousands of operations per second, and the median of esker's ratios to each of the others in
+the same round. On a busy machine `--clock cpu` measures processor time, including that of background threads.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import random
 import shutil
+import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import esker
+import pyarrow
 
 BUFFER = 64 << 20
 
@@ -123,7 +125,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--value", type=int, default=100, help="bytes of a value")
-    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--turns", type=int, default=7)
     parser.add_argument("--engines", default="esker,rocksdict,plyvel")
     parser.add_argument("--clock", choices=sorted(CLOCKS), default="wall")
     arguments = parser.parse_args()
@@ -136,11 +138,10 @@ def main() -> None:
     chance.shuffle(shuffled)
     keys = [key for key, _ in shuffled]
     kinds = [kind for kind in (Esker, Rocksdict, Plyvel) if kind.name in arguments.engines.split(",")]
-    best: dict[str, dict[str, float]] = {}
+    measured: dict[str, dict[str, list[float]]] = {}
 
     def note(work: str, engine: str, figure: float) -> None:
-        of_work = best.setdefault(work, {})
-        of_work[engine] = max(figure, of_work.get(engine, 0.0))
+        measured.setdefault(work, {}).setdefault(engine, []).append(figure)
 
     for turn in range(arguments.turns):
         for kind in kinds[turn % len(kinds) :] + kinds[: turn % len(kinds)]:
@@ -150,13 +151,24 @@ def main() -> None:
             finally:
                 shutil.rmtree(directory)
 
-    print(f"{arguments.rows} rows of 16+{arguments.value} bytes, best of {arguments.turns}, thousand operations a second of {arguments.clock} time")
+    print(f"{arguments.rows} rows of 16+{arguments.value} bytes, median of {arguments.turns}, thousand operations a second of {arguments.clock} time")
     names = [kind.name for kind in kinds]
-    print(f"{'':12}" + "".join(f"{name:>12}" for name in names) + "   esker to the others")
-    for work, figures in best.items():
-        columns = "".join(f"{figures[name] / 1000:12.0f}" if name in figures else f"{'-':>12}" for name in names)
-        ratios = [f"{figures['esker'] / figures[name]:.2f}x" for name in names[1:] if name in figures]
-        print(f"{work:12}{columns}   {' '.join(ratios)}")
+    print(f"{'':14}" + "".join(f"{name:>12}" for name in names) + "   esker to the others")
+    for work, figures in measured.items():
+        columns = "".join(
+            f"{statistics.median(figures[name]) / 1000:12.0f}" if name in figures else f"{'-':>12}" for name in names
+        )
+        ratios = [f"{ratio(figures['esker'], figures[name]):.2f}x" for name in names[1:] if name in figures]
+        if work == "scan_arrow":
+            ratios += [
+                f"{ratio(figures['esker'], measured[loop]['esker']):.2f}x of {loop}" for loop in ("scan", "scan_to_table")
+            ]
+        print(f"{work:14}{columns}   {' '.join(ratios)}")
+
+
+def ratio(these: list[float], those: list[float]) -> float:
+    """Returns the median of the ratios of one round each."""
+    return statistics.median(this / that for this, that in zip(these, those, strict=True))
 
 
 def measure(
@@ -191,6 +203,15 @@ def measure(
 
     assert scan() == len(rows)
     note("scan", kind.name, timed(scan))
+
+    def scan_to_table() -> int:
+        keys, values = [], []
+        for key, value in engine.scan():
+            keys.append(key)
+            values.append(value)
+        return pyarrow.table({"key": keys, "value": values}).num_rows
+
+    note("scan_to_table", kind.name, timed(scan_to_table))
     if kind is Esker:
         arrow(engine, len(rows), note)
     engine.close()
@@ -208,7 +229,6 @@ def measure(
 
 def arrow(engine: Esker, rows: int, note: Callable[[str, str, float], None]) -> None:
     """Measures rows as columns, and reads of many keys at once: the other engines have neither."""
-    import pyarrow
 
     def scan() -> int:
         return pyarrow.table(engine.db.scan_arrow()).num_rows
