@@ -115,7 +115,8 @@ pub fn rocksdict_files(words: &[&str]) -> Result<Count, Fault> {
     count(
         environment
             .python()
-            .args(["-m", "pytest", "-q", "-rf", "tests/test_rocksdict.py"])
+            // The package's own settings are quiet: quieter, pytest would print no summary.
+            .args(["-m", "pytest", "-rf", "tests/test_rocksdict.py"])
             .current_dir(shell::root().join("bindings/python"))
             .env("ESKER_ROCKSDICT_ROUNDS", rounds),
     )

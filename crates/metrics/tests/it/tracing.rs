@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
-use esker::{Db, FlushOptions, Options};
+use esker::{Db, Options};
 use esker_metrics::TracingListener;
 use tempfile::TempDir;
 use tracing::field::{Field, Visit};
