@@ -23,7 +23,11 @@ pub fn files(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
             header::text(&tables, &prelude),
         ),
         (crate_dir.join("src/generated/fields.rs"), rust::fields(&tables)),
-        (crate_dir.join("src/generated/objects.rs"), rust::objects(&tables)),
+        (crate_dir.join("src/generated/structs.rs"), rust::structs(&tables)),
+        (
+            crate_dir.join("src/generated_functions.rs"),
+            rust::objects(&tables),
+        ),
         (root.join("docs/capi.md"), document::text(&tables)),
     ])
 }

@@ -15,7 +15,7 @@ use crate::db::rocksdb_t;
 use crate::env::rocksdb_env_t;
 use crate::ffi::*;
 use crate::generated::fields::{BackupEngineOptionsFields, CreateBackupOptionsFields};
-use crate::generated::objects::rocksdb_restore_options_t;
+use crate::generated::structs::rocksdb_restore_options_t;
 use crate::options::rocksdb_options_t;
 use crate::rate_limiter::rocksdb_ratelimiter_t;
 

@@ -5,8 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use esker::{ColumnFamily, Error, Operation, Result, WriteBatch};
 
-use crate::batch_index::rocksdb_writebatch_wi_t;
-use crate::column_family::rocksdb_column_family_handle_t;
+use crate::family_handle::{FamilyPtr, family};
 use crate::ffi::*;
 
 /// `rocksdb_writebatch_t`.
@@ -61,17 +60,6 @@ pub fn no_timestamps() -> Error {
     Error::invalid_argument("write batch must have timestamp(s) set")
 }
 
-/// A family's handle as an argument; NULL is the default family.
-pub type FamilyPtr = *mut rocksdb_column_family_handle_t;
-
-/// Returns the family of a handle.
-///
-/// # Safety
-/// The handle is NULL, or it was not destroyed.
-pub unsafe fn family<'a>(handle: FamilyPtr) -> Option<&'a ColumnFamily> {
-    handle.as_ref().map(|handle| &handle.0)
-}
-
 /// The destination of rows.
 pub trait Rows: Stamping {
     /// Sets a key.
@@ -97,7 +85,7 @@ pub trait Stamping {
 /// Returns the key, which ends with zeros in a family with timestamps until
 /// `rocksdb_writebatch_update_timestamps`; then `unstamped` is set.
 #[inline]
-fn with_room<'a>(family: &ColumnFamily, key: &'a [u8], unstamped: &mut bool) -> Cow<'a, [u8]> {
+pub fn with_room<'a>(family: &ColumnFamily, key: &'a [u8], unstamped: &mut bool) -> Cow<'a, [u8]> {
     match family.comparator().timestamp_size() {
         0 => Cow::Borrowed(key),
         size => {
@@ -114,13 +102,7 @@ impl Stamping for rocksdb_writebatch_t {
     }
 }
 
-impl Stamping for rocksdb_writebatch_wi_t {
-    #[inline]
-    fn stamped<'a>(&mut self, family: &ColumnFamily, key: &'a [u8]) -> Cow<'a, [u8]> {
-        with_room(family, key, self.unstamped())
-    }
-}
-
+/// Implements [`Rows`] for an object with a batch in `$field`.
 macro_rules! rows {
     ($object:ty, $($field:tt)+) => {
         impl Rows for $object {
@@ -181,8 +163,8 @@ macro_rules! rows {
         }
     };
 }
+pub(crate) use rows;
 rows!(rocksdb_writebatch_t, batch);
-rows!(rocksdb_writebatch_wi_t, index_mut());
 
 /// A batch, which keeps the error of a row that it refused.
 pub trait Refusing {
@@ -194,12 +176,6 @@ impl Refusing for rocksdb_writebatch_t {
     fn refuse(&mut self, error: Error) {
         self.invalid
             .get_or_insert_with(|| (self.batch.data().to_vec(), error));
-    }
-}
-
-impl Refusing for rocksdb_writebatch_wi_t {
-    fn refuse(&mut self, error: Error) {
-        self.keep_refusal(&error);
     }
 }
 
@@ -218,7 +194,7 @@ pub fn add<T: Refusing>(batch: &mut T, add: impl FnOnce(&mut T)) {
 ///
 /// # Safety
 /// The two arrays have `count` elements, each a buffer.
-unsafe fn joined(count: c_int, data: *const *const c_char, lengths: *const usize) -> Vec<u8> {
+pub unsafe fn joined(count: c_int, data: *const *const c_char, lengths: *const usize) -> Vec<u8> {
     buffers(data, lengths, count.max(0) as usize).concat()
 }
 
@@ -300,6 +276,7 @@ macro_rules! row_functions {
     };
 }
 
+pub(crate) use row_functions;
 row_functions! { rocksdb_writebatch_t;
     fn rocksdb_writebatch_put => pair put;
     fn rocksdb_writebatch_put_cf => pair_cf put;
@@ -320,28 +297,6 @@ row_functions! { rocksdb_writebatch_t;
     fn rocksdb_writebatch_delete_rangev => range_parts;
     fn rocksdb_writebatch_delete_rangev_cf => range_parts_cf;
     fn rocksdb_writebatch_put_log_data => blob;
-}
-
-row_functions! { rocksdb_writebatch_wi_t;
-    fn rocksdb_writebatch_wi_put => pair put;
-    fn rocksdb_writebatch_wi_put_cf => pair_cf put;
-    fn rocksdb_writebatch_wi_putv => parts put;
-    fn rocksdb_writebatch_wi_putv_cf => parts_cf put;
-    fn rocksdb_writebatch_wi_merge => pair merge;
-    fn rocksdb_writebatch_wi_merge_cf => pair_cf merge;
-    fn rocksdb_writebatch_wi_mergev => parts merge;
-    fn rocksdb_writebatch_wi_mergev_cf => parts_cf merge;
-    fn rocksdb_writebatch_wi_delete => key delete;
-    fn rocksdb_writebatch_wi_delete_cf => key_cf delete;
-    fn rocksdb_writebatch_wi_deletev => key_parts;
-    fn rocksdb_writebatch_wi_deletev_cf => key_parts_cf;
-    fn rocksdb_writebatch_wi_singledelete => key single_delete;
-    fn rocksdb_writebatch_wi_singledelete_cf => key_cf single_delete;
-    fn rocksdb_writebatch_wi_delete_range => pair delete_range;
-    fn rocksdb_writebatch_wi_delete_range_cf => pair_cf delete_range;
-    fn rocksdb_writebatch_wi_delete_rangev => range_parts;
-    fn rocksdb_writebatch_wi_delete_rangev_cf => range_parts_cf;
-    fn rocksdb_writebatch_wi_put_log_data => blob;
 }
 
 api!(

@@ -1,12 +1,16 @@
 //! `rocksdb_writebatch_wi_t`: a batch that supports reads.
 
+use std::borrow::Cow;
 use std::ffi::{c_char, c_int, c_void};
 
-use esker::{BatchValue, Error, ErrorKind, PinnedValue, Result, WriteBatchWithIndex};
+use esker::{BatchValue, ColumnFamily, Error, ErrorKind, PinnedValue, Result, WriteBatchWithIndex};
 
-use crate::batch::{FamilyPtr, Visitor, family, no_timestamps};
+use crate::batch::{
+    Refusing, Rows, Stamping, Visitor, add, joined, no_timestamps, row_functions, rows, with_room,
+};
 use crate::comparator::rocksdb_comparator_t;
 use crate::db::rocksdb_t;
+use crate::family_handle::{FamilyPtr, family};
 use crate::ffi::*;
 use crate::iterator::rocksdb_iterator_t;
 use crate::options::rocksdb_options_t;
@@ -71,6 +75,43 @@ impl rocksdb_writebatch_wi_t {
         // SAFETY: as above.
         unsafe { &mut *self.index }
     }
+}
+
+impl Stamping for rocksdb_writebatch_wi_t {
+    #[inline]
+    fn stamped<'a>(&mut self, family: &ColumnFamily, key: &'a [u8]) -> Cow<'a, [u8]> {
+        with_room(family, key, self.unstamped())
+    }
+}
+
+rows!(rocksdb_writebatch_wi_t, index_mut());
+
+impl Refusing for rocksdb_writebatch_wi_t {
+    fn refuse(&mut self, error: Error) {
+        self.keep_refusal(&error);
+    }
+}
+
+row_functions! { rocksdb_writebatch_wi_t;
+    fn rocksdb_writebatch_wi_put => pair put;
+    fn rocksdb_writebatch_wi_put_cf => pair_cf put;
+    fn rocksdb_writebatch_wi_putv => parts put;
+    fn rocksdb_writebatch_wi_putv_cf => parts_cf put;
+    fn rocksdb_writebatch_wi_merge => pair merge;
+    fn rocksdb_writebatch_wi_merge_cf => pair_cf merge;
+    fn rocksdb_writebatch_wi_mergev => parts merge;
+    fn rocksdb_writebatch_wi_mergev_cf => parts_cf merge;
+    fn rocksdb_writebatch_wi_delete => key delete;
+    fn rocksdb_writebatch_wi_delete_cf => key_cf delete;
+    fn rocksdb_writebatch_wi_deletev => key_parts;
+    fn rocksdb_writebatch_wi_deletev_cf => key_parts_cf;
+    fn rocksdb_writebatch_wi_singledelete => key single_delete;
+    fn rocksdb_writebatch_wi_singledelete_cf => key_cf single_delete;
+    fn rocksdb_writebatch_wi_delete_range => pair delete_range;
+    fn rocksdb_writebatch_wi_delete_range_cf => pair_cf delete_range;
+    fn rocksdb_writebatch_wi_delete_rangev => range_parts;
+    fn rocksdb_writebatch_wi_delete_rangev_cf => range_parts_cf;
+    fn rocksdb_writebatch_wi_put_log_data => blob;
 }
 
 fn owned(index: WriteBatchWithIndex) -> *mut rocksdb_writebatch_wi_t {

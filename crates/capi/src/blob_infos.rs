@@ -1,6 +1,6 @@
 //! The blob files in the descriptions of flushes and compactions.
 
-use crate::generated::objects::{rocksdb_blob_file_addition_info_t, rocksdb_blob_file_garbage_info_t};
+use crate::generated::structs::{rocksdb_blob_file_addition_info_t, rocksdb_blob_file_garbage_info_t};
 use crate::listener::{Additions, rocksdb_compactionjobinfo_t, rocksdb_flushjobinfo_t};
 
 fn at(files: &Additions, at: usize) -> *const rocksdb_blob_file_addition_info_t {

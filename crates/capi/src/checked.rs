@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use base::sync::Mutex;
 
-use crate::ffi::complain;
+use crate::diagnostics::complain;
 
 /// The state of every created object, by address.
 #[derive(Default)]

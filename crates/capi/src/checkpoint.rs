@@ -4,11 +4,10 @@ use std::ffi::c_char;
 
 use esker::{CheckpointOptions, Db, ExportImportFilesMetaData, ImportColumnFamilyOptions};
 
-use crate::batch::{FamilyPtr, family};
-use crate::column_family::{handle, rocksdb_column_family_handle_t};
 use crate::db::rocksdb_t;
+use crate::family_handle::{FamilyPtr, family, handle, rocksdb_column_family_handle_t};
 use crate::ffi::*;
-use crate::generated::objects::rocksdb_import_column_family_options_t;
+use crate::generated::structs::rocksdb_import_column_family_options_t;
 use crate::live_files::rocksdb_livefiles_t;
 use crate::options::rocksdb_options_t;
 

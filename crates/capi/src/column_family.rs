@@ -1,20 +1,13 @@
-//! `rocksdb_column_family_handle_t`.
+//! Column families: created, dropped, listed.
 
 use std::ffi::{c_char, c_int};
 
 use esker::ColumnFamily;
 
 use crate::db::{Kind, rocksdb_t};
+use crate::family_handle::{handle, rocksdb_column_family_handle_t};
 use crate::ffi::*;
 use crate::options::rocksdb_options_t;
-
-/// `rocksdb_column_family_handle_t`.
-pub struct rocksdb_column_family_handle_t(pub ColumnFamily);
-
-/// Creates a handle for the caller.
-pub fn handle(family: ColumnFamily) -> *mut rocksdb_column_family_handle_t {
-    boxed(rocksdb_column_family_handle_t(family))
-}
 
 api!(
     fn rocksdb_create_column_family(

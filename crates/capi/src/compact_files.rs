@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use base::filename::{self, FileKind};
 use esker::{ColumnFamily, CompactFilesOptions, Error, Result};
 
-use crate::batch::{FamilyPtr, family};
 use crate::db::rocksdb_t;
+use crate::family_handle::{FamilyPtr, family};
 use crate::ffi::*;
 use crate::generated::fields::CompactionOptionsFields;
 use crate::listener::rocksdb_compactionjobinfo_t;

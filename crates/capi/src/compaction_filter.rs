@@ -154,7 +154,10 @@ api!(
         options: *mut rocksdb_options_t,
         filter: *mut rocksdb_compactionfilter_t,
     ) {
-        (*options).compaction_filter = filter.as_ref().map(|filter| filter.0.clone());
+        let shared = |filter: &rocksdb_compactionfilter_t| FilterFactory::of_filter(filter.0.clone());
+        (*options).compaction_filter = filter
+            .as_ref()
+            .map(|filter| Arc::new(shared(filter)) as Arc<dyn CompactionFilterFactory>);
     }
 );
 
@@ -186,7 +189,8 @@ api!(
         options: *mut rocksdb_options_t,
         factory: *mut rocksdb_compactionfilterfactory_t,
     ) {
-        (*options).compaction_filter_factory = taken(factory).map(|factory| factory.0);
+        (*options).compaction_filter_factory =
+            taken(factory).map(|factory| factory.0 as Arc<dyn CompactionFilterFactory>);
     }
 );
 

@@ -12,7 +12,7 @@ use crate::compaction_filter::{
 use crate::comparator::rocksdb_comparator_t;
 use crate::env::{rocksdb_env_t, rocksdb_logger_t};
 use crate::ffi::*;
-use crate::generated::objects::rocksdb_cuckoo_table_options_t;
+use crate::generated::structs::rocksdb_cuckoo_table_options_t;
 use crate::listener::{rocksdb_eventlistener_t, rocksdb_options_add_eventlistener};
 use crate::merge_operator::rocksdb_mergeoperator_t;
 use crate::options::*;

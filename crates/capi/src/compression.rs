@@ -1,11 +1,10 @@
-//! Compression by RocksDB's numbers, and the compression options that are passed as arguments.
+//! Compression types by RocksDB's numbers, and the compression options that are passed as arguments.
 
 use std::ffi::c_int;
 
 use esker::{CompressionOptions, CompressionType, Error, Result};
 
 use crate::generated::fields::OptionsFields;
-use crate::options::rocksdb_options_t;
 
 /// The arguments of `rocksdb_options_set_compression_options`.
 #[derive(Clone)]
@@ -30,9 +29,9 @@ impl Default for CompressionFields {
 /// The options of the last level that have separate setters.
 #[derive(Clone)]
 pub struct ZstdFields {
-    max_train_bytes: c_int,
-    use_dict_trainer: bool,
-    max_dict_buffer_bytes: u64,
+    pub max_train_bytes: c_int,
+    pub use_dict_trainer: bool,
+    pub max_dict_buffer_bytes: u64,
 }
 
 impl Default for ZstdFields {
@@ -86,80 +85,3 @@ pub fn compression_type(number: c_int) -> Result<CompressionType> {
         .and_then(CompressionType::from_byte)
         .ok_or_else(|| Error::invalid_argument(format!("compression type {number}")))
 }
-
-api!(
-    fn rocksdb_options_set_compression_options(
-        options: *mut rocksdb_options_t,
-        window_bits: c_int,
-        level: c_int,
-        strategy: c_int,
-        max_dict_bytes: c_int,
-    ) {
-        (*options).compression = CompressionFields {
-            window_bits,
-            level,
-            strategy,
-            max_dict_bytes,
-        };
-    }
-);
-
-api!(
-    fn rocksdb_options_set_bottommost_compression_options(
-        options: *mut rocksdb_options_t,
-        window_bits: c_int,
-        level: c_int,
-        strategy: c_int,
-        max_dict_bytes: c_int,
-        enabled: u8,
-    ) {
-        (*options).bottommost_compression = CompressionFields {
-            window_bits,
-            level,
-            strategy,
-            max_dict_bytes,
-        };
-        (*options).bottommost_enabled = enabled != 0;
-    }
-);
-
-api!(
-    fn rocksdb_options_set_bottommost_compression_options_zstd_max_train_bytes(
-        options: *mut rocksdb_options_t,
-        bytes: c_int,
-        enabled: u8,
-    ) {
-        (*options).bottommost_zstd.max_train_bytes = bytes;
-        (*options).bottommost_enabled = enabled != 0;
-    }
-);
-
-api!(
-    fn rocksdb_options_set_bottommost_compression_options_use_zstd_dict_trainer(
-        options: *mut rocksdb_options_t,
-        use_trainer: u8,
-        enabled: u8,
-    ) {
-        (*options).bottommost_zstd.use_dict_trainer = use_trainer != 0;
-        (*options).bottommost_enabled = enabled != 0;
-    }
-);
-
-api!(
-    fn rocksdb_options_get_bottommost_compression_options_use_zstd_dict_trainer(
-        options: *mut rocksdb_options_t,
-    ) -> u8 {
-        u8::from((*options).bottommost_zstd.use_dict_trainer)
-    }
-);
-
-api!(
-    fn rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes(
-        options: *mut rocksdb_options_t,
-        bytes: u64,
-        enabled: u8,
-    ) {
-        (*options).bottommost_zstd.max_dict_buffer_bytes = bytes;
-        (*options).bottommost_enabled = enabled != 0;
-    }
-);

@@ -11,10 +11,9 @@ use esker::{
 
 use txn::{OptimisticTransactionDB, TransactionDB};
 
-use crate::column_family::{handle, rocksdb_column_family_handle_t};
+use crate::family_handle::{handle, rocksdb_column_family_handle_t};
 use crate::ffi::*;
-use crate::listener::CallbackListener;
-use crate::options::rocksdb_options_t;
+use crate::options::{DatabaseListener, rocksdb_options_t};
 use crate::process::OfProcess;
 
 /// `rocksdb_t`, `rocksdb_transactiondb_t` and `rocksdb_optimistictransactiondb_t`: RocksDB's databases are of
@@ -30,7 +29,7 @@ pub struct rocksdb_t {
     /// The number of times that manual compactions were disabled, less the times that they were enabled.
     /// Below 0, the next disabling has no effect.
     pub manual_pauses: AtomicI64,
-    listeners: Vec<Arc<CallbackListener>>,
+    listeners: Vec<Arc<dyn DatabaseListener>>,
 }
 
 /// The functions that opened a database decide what its writes pass.
@@ -59,7 +58,7 @@ impl rocksdb_t {
         options
             .listeners
             .iter()
-            .for_each(|listener| listener.attach(pointer));
+            .for_each(|listener| listener.attach(pointer.cast()));
         pointer
     }
 

@@ -8,12 +8,12 @@
 
 use std::any::Any;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use esker::{Error, ErrorKind, Result};
 
 use crate::checked;
+pub use crate::diagnostics::complain;
 use crate::process::{OF_PARENT, OfParent};
 
 /// Declares an exported function. If its body panics, a line is written to standard error, and the function
@@ -92,13 +92,6 @@ fn refused(payload: &(dyn Any + Send)) -> Option<Error> {
 #[cold]
 fn unwound(payload: &(dyn Any + Send)) -> Error {
     refused(payload).unwrap_or_else(|| Error::corruption("internal error: a panic"))
-}
-
-/// Writes a line to standard error, for failures that have no error.
-#[cold]
-pub fn complain(what: &str) {
-    // A closed standard error is ignored.
-    let _ = writeln!(std::io::stderr(), "librocksdb (Esker): {what}");
 }
 
 /// Runs a body that may fail: the error or the panic goes to `errptr`, and zero is returned.

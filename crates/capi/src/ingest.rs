@@ -4,10 +4,10 @@ use std::ffi::c_char;
 
 use esker::IngestExternalFileOptions;
 
-use crate::batch::{FamilyPtr, family};
 use crate::db::rocksdb_t;
+use crate::family_handle::{FamilyPtr, family};
 use crate::ffi::*;
-use crate::generated::objects::rocksdb_ingestexternalfileoptions_t;
+use crate::generated::structs::rocksdb_ingestexternalfileoptions_t;
 
 unsafe fn options(options: *const rocksdb_ingestexternalfileoptions_t) -> IngestExternalFileOptions {
     let Some(options) = options.as_ref() else {

@@ -7,8 +7,8 @@ use esker::{
 };
 use txn::Transaction;
 
-use crate::batch::{FamilyPtr, family};
 use crate::db::rocksdb_t;
+use crate::family_handle::{FamilyPtr, family};
 use crate::ffi::*;
 use crate::process::OfProcess;
 use crate::read_options::rocksdb_readoptions_t;

@@ -1,71 +1,15 @@
 //! Options that are lists and texts: stored, and read back.
 
-use std::collections::BTreeSet;
 use std::ffi::{c_char, c_int};
 
-use esker::{Error, ErrorKind, Result};
+use esker::{Error, ErrorKind};
 
 use crate::block_based::rocksdb_block_based_table_options_t;
 use crate::cache::{rocksdb_hyper_clock_cache_options_t, rocksdb_lru_cache_options_t};
 use crate::ffi::*;
-use crate::generated::fields::OptionsFields;
-use crate::generated::objects::rocksdb_optimistictransactiondb_options_t;
+use crate::generated::structs::rocksdb_optimistictransactiondb_options_t;
 use crate::options::rocksdb_options_t;
 use crate::read_options::rocksdb_readoptions_t;
-
-/// The values that `rocksdb_options_t` stores besides its fields, and that the engine does not read.
-#[derive(Clone)]
-pub struct KeptOptions {
-    pub write_lifetime_hint_styles: BTreeSet<c_int>,
-    pub checksum_handoff_types: BTreeSet<c_int>,
-    pub daily_offpeak_time_utc: Vec<u8>,
-    pub db_host_id: Option<Vec<u8>>,
-}
-
-impl Default for KeptOptions {
-    fn default() -> KeptOptions {
-        KeptOptions {
-            // Only leveled compaction.
-            write_lifetime_hint_styles: BTreeSet::from([0]),
-            checksum_handoff_types: BTreeSet::new(),
-            daily_offpeak_time_utc: Vec::new(),
-            db_host_id: None,
-        }
-    }
-}
-
-/// Kept options of a family that RocksDB changes in an open database. Each concerns a cost only.
-const CHANGED_LATER: &[&str] = &[
-    "arena_block_size",
-    "bottommost_file_compaction_delay",
-    "experimental_mempurge_threshold",
-    "inplace_update_num_locks",
-    "max_successive_merges",
-    "memtable_avg_op_scan_flush_trigger",
-    "memtable_huge_page_size",
-    "memtable_max_range_deletions",
-    "memtable_op_scan_flush_trigger",
-    "report_bg_io_stats",
-    "sample_for_compression",
-    "strict_max_successive_merges",
-];
-
-/// Returns the changes of a family's options that the engine knows, after a check of the kept ones.
-///
-/// # Errors
-/// `InvalidArgument` for the value of a kept option that has another type.
-pub fn changes_of_engine(changes: &[(String, String)]) -> Result<Vec<(&str, &str)>> {
-    let mut fields = OptionsFields::default();
-    let mut engine = Vec::new();
-    for (name, value) in changes {
-        if !CHANGED_LATER.contains(&name.as_str()) {
-            engine.push((name.as_str(), value.as_str()));
-        } else if fields.set(name, value).is_none() {
-            return Err(Error::invalid_argument(format!("Error parsing: {name}")));
-        }
-    }
-    Ok(engine)
-}
 
 /// Functions that store a set of numbers.
 macro_rules! set_functions {

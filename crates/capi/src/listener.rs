@@ -18,11 +18,11 @@ use crate::generated::fields::{
     ExternalfileingestioninfoFields, FlushjobinfoFields, MemtableinfoFields, SubcompactionjobinfoFields,
     WritestallinfoFields,
 };
-use crate::generated::objects::{
+use crate::generated::structs::{
     rocksdb_blob_file_addition_info_t, rocksdb_compaction_file_info_t, rocksdb_compaction_job_stats_t,
     rocksdb_memtableinfo_t,
 };
-use crate::options::rocksdb_options_t;
+use crate::options::{DatabaseListener, rocksdb_options_t};
 use crate::table_properties::rocksdb_table_properties_t;
 
 /// `rocksdb_flushjobinfo_t`.
@@ -151,11 +151,6 @@ struct Seen {
 pub struct rocksdb_eventlistener_t(Arc<CallbackListener>);
 
 impl CallbackListener {
-    /// Sets the database of later events; NULL: events have no database.
-    pub fn attach(&self, db: *mut rocksdb_t) {
-        self.db.store(db, Ordering::Release);
-    }
-
     fn pointer(&self) -> *mut rocksdb_t {
         self.db.load(Ordering::Acquire)
     }
@@ -455,6 +450,12 @@ fn file_info(level: usize, number: u64) -> rocksdb_compaction_file_info_t {
             file_number: number,
             oldest_blob_file_number: 0,
         },
+    }
+}
+
+impl DatabaseListener for CallbackListener {
+    fn attach(&self, db: *mut c_void) {
+        self.db.store(db.cast(), Ordering::Release);
     }
 }
 

@@ -9,7 +9,7 @@ use esker::{LiveFile, LiveFileMetaData, LiveFilesStorageInfoOptions, Temperature
 
 use crate::db::rocksdb_t;
 use crate::ffi::*;
-use crate::generated::objects::rocksdb_livefiles_storage_info_options_t;
+use crate::generated::structs::rocksdb_livefiles_storage_info_options_t;
 
 /// One file that a copy needs, in C's strings.
 struct StoredFile {

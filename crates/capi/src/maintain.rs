@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 
 use esker::{ColumnFamily, CompactRangeOptions, Error, ErrorKind, Result};
 
-use crate::batch::{FamilyPtr, family};
+use crate::changed_options::changes_of_engine;
 use crate::db::rocksdb_t;
+use crate::family_handle::{FamilyPtr, family};
 use crate::ffi::*;
-use crate::generated::objects::{
+use crate::generated::structs::{
     rocksdb_flushoptions_t, rocksdb_flushwaloptions_t, rocksdb_wait_for_compact_options_t,
 };
 use crate::generation::{Generation, generation};
-use crate::kept_options::changes_of_engine;
 use crate::options::bottommost_level_compaction;
 use crate::read_options::{flush_options, rocksdb_readoptions_t};
 use crate::timestamps::rocksdb_compactoptions_t;

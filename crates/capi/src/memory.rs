@@ -8,7 +8,7 @@ use crate::cache::rocksdb_cache_t;
 use crate::db::rocksdb_t;
 use crate::ffi::*;
 use crate::generated::fields::MemoryUsageFields;
-use crate::generated::objects::rocksdb_memory_usage_t;
+use crate::generated::structs::rocksdb_memory_usage_t;
 
 /// `rocksdb_memory_consumers_t`.
 #[derive(Default)]

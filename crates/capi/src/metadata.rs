@@ -4,13 +4,13 @@ use std::ffi::c_char;
 
 use esker::{ColumnFamily, LiveFile};
 
-use crate::batch::{FamilyPtr, family};
 use crate::db::rocksdb_t;
+use crate::family_handle::{FamilyPtr, family};
 use crate::ffi::*;
 use crate::generated::fields::{
     ColumnFamilyMetadataFields, ColumnFamilyMetadataOptionsFields, LevelMetadataFields, SstFileMetadataFields,
 };
-use crate::generated::objects::rocksdb_sst_file_metadata_t;
+use crate::generated::structs::rocksdb_sst_file_metadata_t;
 
 /// `rocksdb_column_family_metadata_t`.
 pub struct rocksdb_column_family_metadata_t {

@@ -7,10 +7,10 @@ use txn::{OptimisticTransactionDB, OptimisticTransactionOptions};
 
 use crate::batch::rocksdb_writebatch_t;
 use crate::checkpoint::{rocksdb_checkpoint_object_create, rocksdb_checkpoint_t};
-use crate::column_family::rocksdb_column_family_handle_t;
 use crate::db::{Families, Kind, rocksdb_close, rocksdb_t};
+use crate::family_handle::rocksdb_column_family_handle_t;
 use crate::ffi::*;
-use crate::generated::objects::{
+use crate::generated::structs::{
     rocksdb_optimistictransaction_options_t, rocksdb_optimistictransactiondb_options_t,
     rocksdb_writeoptions_t,
 };

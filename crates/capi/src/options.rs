@@ -1,18 +1,18 @@
 //! `rocksdb_options_t`: the options of a database and of a column family in one object, as in RocksDB's
 //! `Options`.
 
-use std::ffi::{c_char, c_int};
+use std::collections::BTreeSet;
+use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
 use esker::{
     BlockBasedOptions, BottommostLevelCompaction, ColumnFamilyOptions, CompactOnDeletionCollectorFactory,
-    CompactionPri, CompactionStyle, DbPath, InfoLogLevel, Options, PrefixExtractor, PrepopulateBlobCache,
-    RateLimiter, RecoveryMode, Result, Statistics, StatsLevel, TablePropertiesCollectorFactory, Temperature,
-    WriteBufferManager,
+    CompactionFilterFactory, CompactionPri, CompactionService, CompactionStyle, DbPath, EventListener,
+    InfoLogLevel, Options, PrefixExtractor, PrepopulateBlobCache, RateLimiter, RecoveryMode, Result,
+    Statistics, StatsLevel, TablePropertiesCollectorFactory, Temperature, WalFilter, WriteBufferManager,
 };
 
 use crate::block_based::rocksdb_block_based_table_options_t;
-use crate::compaction_filter::{Filter, FilterFactory};
 use crate::comparator::{CallbackComparator, rocksdb_comparator_t};
 use crate::compression::{CompressionFields, ZstdFields, compression_type};
 use crate::env::{rocksdb_env_t, rocksdb_logger_t};
@@ -20,8 +20,7 @@ use crate::ffi::*;
 use crate::generated::fields::{
     FifoCompactionOptionsFields, OptionsFields, UniversalCompactionOptionsFields,
 };
-use crate::generated::objects::{rocksdb_fifo_compaction_options_t, rocksdb_universal_compaction_options_t};
-use crate::kept_options::KeptOptions;
+use crate::generated::structs::{rocksdb_fifo_compaction_options_t, rocksdb_universal_compaction_options_t};
 use crate::merge_operator::CallbackMergeOperator;
 use crate::rate_limiter::rocksdb_ratelimiter_t;
 
@@ -38,6 +37,33 @@ pub enum TableFactory {
     Other,
 }
 
+/// A listener with the C object of its database.
+pub trait DatabaseListener: EventListener {
+    /// Sets the `rocksdb_t` of later events; NULL: events have no database.
+    fn attach(&self, db: *mut c_void);
+}
+
+/// The values that `rocksdb_options_t` stores besides its fields, and that the engine does not read.
+#[derive(Clone)]
+pub struct KeptOptions {
+    pub write_lifetime_hint_styles: BTreeSet<c_int>,
+    pub checksum_handoff_types: BTreeSet<c_int>,
+    pub daily_offpeak_time_utc: Vec<u8>,
+    pub db_host_id: Option<Vec<u8>>,
+}
+
+impl Default for KeptOptions {
+    fn default() -> KeptOptions {
+        KeptOptions {
+            // Only leveled compaction.
+            write_lifetime_hint_styles: BTreeSet::from([0]),
+            checksum_handoff_types: BTreeSet::new(),
+            daily_offpeak_time_utc: Vec::new(),
+            db_host_id: None,
+        }
+    }
+}
+
 /// `rocksdb_options_t`.
 #[derive(Clone, Default)]
 pub struct rocksdb_options_t {
@@ -51,8 +77,8 @@ pub struct rocksdb_options_t {
     pub level_multiplier_additional: Vec<c_int>,
     pub comparator: Option<Arc<CallbackComparator>>,
     pub merge_operator: Option<Arc<dyn esker::MergeOperator>>,
-    pub compaction_filter: Option<Arc<Filter>>,
-    pub compaction_filter_factory: Option<Arc<FilterFactory>>,
+    pub compaction_filter: Option<Arc<dyn CompactionFilterFactory>>,
+    pub compaction_filter_factory: Option<Arc<dyn CompactionFilterFactory>>,
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
     pub table: TableFactory,
     pub memtable: Option<esker::MemtableFactory>,
@@ -75,9 +101,9 @@ pub struct rocksdb_options_t {
     pub partitioner: Option<Arc<dyn esker::SstPartitionerFactory>>,
     pub db_paths: Vec<DbPath>,
     pub cf_paths: Vec<DbPath>,
-    pub listeners: Vec<Arc<crate::listener::CallbackListener>>,
-    pub compaction_service: Option<Arc<crate::remote_compaction::CallbackCompactionService>>,
-    pub wal_filter: Option<Arc<crate::wal_filter::CallbackWalFilter>>,
+    pub listeners: Vec<Arc<dyn DatabaseListener>>,
+    pub compaction_service: Option<Arc<dyn CompactionService>>,
+    pub wal_filter: Option<Arc<dyn WalFilter>>,
     pub kept: KeptOptions,
 }
 
@@ -123,13 +149,11 @@ impl rocksdb_options_t {
         if self.checksum_generator {
             options.file_checksum_gen_factory = esker::FileChecksumGenFactory::Crc32c;
         }
-        let service = self.compaction_service.clone();
-        options.compaction_service = service.map(|service| service as Arc<dyn esker::CompactionService>);
-        let filter = self.wal_filter.clone();
-        options.wal_filter = filter.map(|filter| filter as Arc<dyn esker::WalFilter>);
+        options.compaction_service = self.compaction_service.clone();
+        options.wal_filter = self.wal_filter.clone();
         let listeners = self.listeners.iter().cloned();
         options.listeners = listeners
-            .map(|listener| listener as Arc<dyn esker::EventListener>)
+            .map(|listener| listener as Arc<dyn EventListener>)
             .collect();
         self.env.apply(&mut options);
         options.column_family = self.family()?;
@@ -159,11 +183,8 @@ impl rocksdb_options_t {
         options.cf_paths.clone_from(&self.cf_paths);
         options.sst_partitioner_factory = self.partitioner.clone();
         options.merge_operator = self.merge_operator.clone();
-        options.compaction_filter_factory = match (&self.compaction_filter, &self.compaction_filter_factory) {
-            (Some(filter), _) => Some(Arc::new(FilterFactory::of_filter(filter.clone()))),
-            (None, Some(factory)) => Some(factory.clone()),
-            (None, None) => None,
-        };
+        let factory = self.compaction_filter_factory.as_ref();
+        options.compaction_filter_factory = self.compaction_filter.as_ref().or(factory).cloned();
         options.prefix_extractor = self.prefix_extractor.clone();
         options.compression = compression_type(fields.compression)?;
         options.bottommost_compression = match fields.bottommost_compression {
@@ -486,7 +507,7 @@ api!(
 api!(
     fn rocksdb_options_set_cuckoo_table_factory(
         options: *mut rocksdb_options_t,
-        _cuckoo: *mut crate::generated::objects::rocksdb_cuckoo_table_options_t,
+        _cuckoo: *mut crate::generated::structs::rocksdb_cuckoo_table_options_t,
     ) {
         (*options).table = TableFactory::Other;
     }

@@ -4,10 +4,10 @@ use std::ffi::{c_char, c_int};
 
 use esker::{ColumnFamily, Result, SizeApproximationOptions};
 
-use crate::batch::{FamilyPtr, family};
 use crate::db::rocksdb_t;
+use crate::family_handle::{FamilyPtr, family};
 use crate::ffi::*;
-use crate::generated::objects::rocksdb_size_approximation_options_t;
+use crate::generated::structs::rocksdb_size_approximation_options_t;
 
 unsafe fn value(db: &rocksdb_t, family: &ColumnFamily, name: *const c_char) -> *mut c_char {
     let value = db.db.property(family, &string(name));

@@ -4,8 +4,8 @@ use std::ffi::{CString, c_char, c_int};
 
 use esker::{ColumnFamily, KeyMayExist, PinnedValue, Result};
 
-use crate::batch::{FamilyPtr, family};
 use crate::db::rocksdb_t;
+use crate::family_handle::{FamilyPtr, family};
 use crate::ffi::*;
 use crate::iterator::rocksdb_slice_t;
 use crate::read_options::rocksdb_readoptions_t;

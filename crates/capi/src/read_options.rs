@@ -8,7 +8,7 @@ use esker::{FlushOptions, IoPriority, ReadOptions, ReadTier, WriteOptions};
 
 use crate::ffi::*;
 use crate::generated::fields::ReadoptionsFields;
-use crate::generated::objects::{rocksdb_flushoptions_t, rocksdb_writeoptions_t};
+use crate::generated::structs::{rocksdb_flushoptions_t, rocksdb_writeoptions_t};
 use crate::snapshot::rocksdb_snapshot_t;
 
 /// `rocksdb_readoptions_t`.

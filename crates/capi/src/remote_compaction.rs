@@ -11,7 +11,7 @@ use esker::{
 
 use crate::ffi::*;
 use crate::generated::fields::CompactionserviceJobinfoFields;
-use crate::generated::objects::rocksdb_compactionservice_jobinfo_t;
+use crate::generated::structs::rocksdb_compactionservice_jobinfo_t;
 use crate::listener::compaction_reason_number;
 use crate::options::rocksdb_options_t;
 
@@ -336,7 +336,7 @@ api!(
             return;
         }
         if let Some(service) = taken(service) {
-            (*options).compaction_service = Some(Arc::from(service));
+            (*options).compaction_service = Some(Arc::from(service as Box<dyn CompactionService>));
         }
     }
 );

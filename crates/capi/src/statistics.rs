@@ -11,7 +11,7 @@ use esker::{Histogram, Ticker};
 use self::numbers::{SINCE_10_9, SINCE_11_8};
 use crate::ffi::*;
 use crate::generated::fields::StatisticsHistogramDataFields;
-use crate::generated::objects::rocksdb_statistics_histogram_data_t;
+use crate::generated::structs::rocksdb_statistics_histogram_data_t;
 use crate::generation::{Generation, generation};
 use crate::options::rocksdb_options_t;
 

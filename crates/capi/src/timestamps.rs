@@ -5,10 +5,10 @@ use std::ffi::{c_char, c_int, c_void};
 
 use esker::{ColumnFamily, Db, Error, PinnedValue, ReadOptions, Result};
 
-use crate::batch::{FamilyPtr, add, family, rocksdb_writebatch_t};
+use crate::batch::{add, rocksdb_writebatch_t};
 use crate::batch_index::rocksdb_writebatch_wi_t;
-use crate::column_family::rocksdb_column_family_handle_t;
 use crate::db::{Families, check_all_named, give_handles, rocksdb_t, with_families};
+use crate::family_handle::{FamilyPtr, family, rocksdb_column_family_handle_t};
 use crate::ffi::*;
 use crate::generated::fields::CompactoptionsFields;
 use crate::options::rocksdb_options_t;

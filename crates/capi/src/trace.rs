@@ -9,12 +9,12 @@ use esker::{
 };
 use vfs::FileSystem;
 
-use crate::column_family::rocksdb_column_family_handle_t;
 use crate::db::rocksdb_t;
 use crate::env::rocksdb_env_t;
+use crate::family_handle::rocksdb_column_family_handle_t;
 use crate::ffi::*;
 use crate::generated::fields::{ReplayOptionsFields, TraceOptionsFields};
-use crate::generated::objects::{
+use crate::generated::structs::{
     rocksdb_block_cache_trace_options_t, rocksdb_block_cache_trace_writer_options_t,
     rocksdb_replay_options_t, rocksdb_trace_options_t,
 };
@@ -215,7 +215,7 @@ unsafe fn replayed_families(
     }
     let handles = array(families, count).iter();
     Ok(handles
-        .filter_map(|&handle| crate::batch::family(handle).cloned())
+        .filter_map(|&handle| crate::family_handle::family(handle).cloned())
         .collect())
 }
 

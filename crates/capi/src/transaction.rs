@@ -6,9 +6,10 @@ use std::sync::Arc;
 use esker::{ColumnFamily, Db, PinnedValue, ReadOptions, Result, Snapshot};
 use txn::Transaction;
 
-use crate::batch::{FamilyPtr, family, rocksdb_writebatch_t};
+use crate::batch::rocksdb_writebatch_t;
 use crate::batch_index::rocksdb_writebatch_wi_t;
 use crate::db::rocksdb_t;
+use crate::family_handle::{FamilyPtr, family};
 use crate::ffi::*;
 use crate::iterator::rocksdb_iterator_t;
 use crate::process::OfProcess;

@@ -5,12 +5,13 @@ use std::ffi::{c_char, c_int};
 use esker::{Db, Result};
 use txn::{TransactionDB, TransactionDBOptions, TransactionOptions, TxnDBWritePolicy};
 
-use crate::batch::{FamilyPtr, rocksdb_writebatch_t};
+use crate::batch::rocksdb_writebatch_t;
 use crate::checkpoint::{rocksdb_checkpoint_object_create, rocksdb_checkpoint_t};
-use crate::column_family::{rocksdb_column_family_handle_t, rocksdb_create_column_family};
+use crate::column_family::rocksdb_create_column_family;
 use crate::db::{Families, Kind, rocksdb_close, rocksdb_t};
+use crate::family_handle::{FamilyPtr, rocksdb_column_family_handle_t};
 use crate::ffi::*;
-use crate::generated::objects::{
+use crate::generated::structs::{
     rocksdb_flushoptions_t, rocksdb_flushwaloptions_t, rocksdb_transaction_options_t,
     rocksdb_transactiondb_options_t, rocksdb_writeoptions_t,
 };

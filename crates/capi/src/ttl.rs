@@ -6,8 +6,8 @@ use std::ffi::{c_char, c_int};
 
 use esker::{DEFAULT_COLUMN_FAMILY, DbWithTtl, Error, FamilyTtl, Result, TtlOptions};
 
-use crate::column_family::{handle, rocksdb_column_family_handle_t};
 use crate::db::{Families, Kind, check_all_named, give_handles, rocksdb_t, with_families};
+use crate::family_handle::{handle, rocksdb_column_family_handle_t};
 use crate::ffi::*;
 use crate::options::rocksdb_options_t;
 use crate::process::OfProcess;

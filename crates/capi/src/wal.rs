@@ -8,7 +8,7 @@ use crate::batch::rocksdb_writebatch_t;
 use crate::db::rocksdb_t;
 use crate::ffi::*;
 use crate::generated::fields::WalFileFields;
-use crate::generated::objects::rocksdb_wal_readoptions_t;
+use crate::generated::structs::rocksdb_wal_readoptions_t;
 
 /// `rocksdb_wal_iterator_t`.
 pub struct rocksdb_wal_iterator_t(TransactionLogIterator);

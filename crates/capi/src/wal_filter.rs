@@ -148,7 +148,9 @@ api!(
 
 api!(
     fn rocksdb_options_set_wal_filter(options: *mut rocksdb_options_t, filter: *mut rocksdb_walfilter_t) {
-        (*options).wal_filter = filter.as_ref().map(|filter| filter.0.clone());
+        (*options).wal_filter = filter
+            .as_ref()
+            .map(|filter| filter.0.clone() as Arc<dyn WalFilter>);
     }
 );
 

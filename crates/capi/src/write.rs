@@ -4,11 +4,12 @@ use std::ffi::c_char;
 
 use esker::{Result, WriteBatch};
 
-use crate::batch::{FamilyPtr, family, rocksdb_writebatch_t};
+use crate::batch::rocksdb_writebatch_t;
 use crate::batch_index::rocksdb_writebatch_wi_t;
 use crate::db::rocksdb_t;
+use crate::family_handle::{FamilyPtr, family};
 use crate::ffi::*;
-use crate::generated::objects::rocksdb_writeoptions_t;
+use crate::generated::structs::rocksdb_writeoptions_t;
 use crate::read_options::write_options;
 
 type WriteOptionsPtr = *const rocksdb_writeoptions_t;

@@ -147,13 +147,9 @@ fn kept_rows(fields: &[&Field]) -> String {
 /// Objects with a translation that is made once, until a field changes.
 const TRANSLATED: &[&str] = &["readoptions"];
 
-/// Returns the types that have only fields, with their constructors, destructors, setters and getters.
-pub fn objects(tables: &Tables) -> String {
-    let mut out = format!("//! Objects of fields, setters and getters.\n\n{NOTE}\n");
-    out.push_str(
-        "use std::ffi::{c_char, c_int};\n\nuse super::fields::*;\nuse crate::ffi::*;\n#[allow_types]\n",
-    );
-    let mut imports: Vec<String> = Vec::new();
+/// Returns the types that have only fields.
+pub fn structs(tables: &Tables) -> String {
+    let mut out = format!("//! Objects that have only fields.\n\n{NOTE}\nuse super::fields::*;\n");
     for object in tables.objects().keys() {
         if tables.is_generated(object) {
             out.push_str(&format!(
@@ -162,6 +158,16 @@ pub fn objects(tables: &Tables) -> String {
             ));
         }
     }
+    out
+}
+
+/// Returns the constructors and destructors of objects, and the setters and getters of their fields.
+pub fn objects(tables: &Tables) -> String {
+    let mut out = format!("//! Constructors, destructors, setters and getters of objects.\n\n{NOTE}\n");
+    out.push_str(
+        "use std::ffi::{c_char, c_int};\n\nuse crate::ffi::*;\nuse crate::generated::structs::*;\n#[allow_types]\n",
+    );
+    let mut imports: Vec<String> = Vec::new();
     let mut wanted = |object: &str| {
         let name = format!("rocksdb_{object}_t");
         if tables.types.contains(&name) && !imports.contains(&name) {

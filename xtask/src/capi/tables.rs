@@ -240,10 +240,11 @@ fn scan(dir: &Path, written: &mut BTreeSet<String>, types: &mut BTreeSet<String>
     let entries = std::fs::read_dir(dir).map_err(|error| format!("{}: {error}", dir.display()))?;
     for entry in entries {
         let path = entry.map_err(|error| error.to_string())?.path();
+        if path.ends_with("generated") || path.ends_with("generated_functions.rs") {
+            continue;
+        }
         if path.is_dir() {
-            if !path.ends_with("generated") {
-                scan(&path, written, types)?;
-            }
+            scan(&path, written, types)?;
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             declared(&read(&path)?, written, types);
         }

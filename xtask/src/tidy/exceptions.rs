@@ -35,6 +35,11 @@ pub const EXCEPTIONS: &[Exception] = &[
     Exception {
         rule: "length",
         path: "crates/capi/src/generated/",
+        reason: "written by cargo xtask gen, one entry a field",
+    },
+    Exception {
+        rule: "length",
+        path: "crates/capi/src/generated_functions.rs",
         reason: "written by cargo xtask gen, one entry a function",
     },
     Exception {

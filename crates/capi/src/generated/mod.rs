@@ -1,7 +1,7 @@
 //! The code that `cargo xtask gen` writes, and the helpers that it calls.
 
 pub mod fields;
-pub mod objects;
+pub mod structs;
 
 use esker::option_table::{OptionNumber, OptionTable};
 use esker::Result;
