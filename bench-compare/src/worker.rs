@@ -250,11 +250,11 @@ struct Cli {
 }
 
 /// Runs a task over one engine. It fails if the engine lacks a feature that the task needs.
-type Run = fn(&Task) -> Result<Sample, String>;
+type TaskRun = fn(&Task) -> Result<Sample, String>;
 
 /// The main function of a program whose engines `runs` knows: it runs the task of the command line and prints
 /// the result.
-pub fn main(runs: impl FnOnce(Kind) -> Option<Run>) -> ExitCode {
+pub fn main(runs: impl FnOnce(Kind) -> Option<TaskRun>) -> ExitCode {
     let Cli { task } = Cli::parse();
     let run = runs(task.engine).ok_or_else(|| format!("{} runs {}", task.engine.program(), task.engine));
     let outcome = run.and_then(|run| match std::fs::create_dir_all(&task.dir) {

@@ -544,8 +544,8 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "an iterator forgets a range tombstone behind the last entry of its file",
         file: "crates/engine/src/read/level_cursor.rs",
-        right: "if self.tombstones.is_some() && self.place != Place::LargestBound {",
-        wrong: "if self.tombstones.is_some() && self.place == Place::Nowhere {",
+        right: "if self.tombstones.is_some() && self.place != LevelPosition::LargestBound {",
+        wrong: "if self.tombstones.is_some() && self.place == LevelPosition::Nowhere {",
         caught_by: Tests(&["-p", "esker-dbtest", "metamorphic"]),
     },
     Canary {

@@ -23,30 +23,30 @@ pub const WORKER: &str = "dist-worker";
 const SUMS: &str = "SHA256SUMS";
 
 /// A part of the results.
-struct Part {
+struct ResultPart {
     name: &'static str,
     /// The tools without which it is skipped.
     tools: &'static [&'static str],
     make: fn(&[&str]) -> Outcome,
 }
 
-const PARTS: &[Part] = &[
-    Part {
+const PARTS: &[ResultPart] = &[
+    ResultPart {
         name: "library",
         tools: &["dpkg-deb", "tar", "gzip", "ld", "objcopy", "ar"],
         make: install::dist,
     },
-    Part {
+    ResultPart {
         name: "jvm",
         tools: &["javac", "jar", "mvn", "objcopy"],
         make: install::jar::dist,
     },
-    Part {
+    ResultPart {
         name: "python",
         tools: &["python3"],
         make: python::dist,
     },
-    Part {
+    ResultPart {
         name: "sbom",
         tools: &[],
         make: sbom::dist,
@@ -76,7 +76,7 @@ pub fn run(words: &[&str]) -> Outcome {
 }
 
 /// Returns the parts that `words` name, or all, and Cargo's arguments.
-fn parts<'a>(words: &[&'a str]) -> Result<(Vec<&'static Part>, Vec<&'a str>), String> {
+fn parts<'a>(words: &[&'a str]) -> Result<(Vec<&'static ResultPart>, Vec<&'a str>), String> {
     let mut named = Vec::new();
     let mut args = vec!["--release"];
     for word in words {

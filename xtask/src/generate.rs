@@ -7,29 +7,29 @@ use crate::tidy::Tree;
 use crate::{capi, circles, jni, judge, python, ratios};
 
 /// A generated part: the document, the name in its marks, and the function that returns its text.
-struct Part {
+struct GeneratedPart {
     document: &'static str,
     name: &'static str,
     body: fn(&Path) -> Result<String, String>,
 }
 
-const PARTS: &[Part] = &[
-    Part {
+const PARTS: &[GeneratedPart] = &[
+    GeneratedPart {
         document: "ARCHITECTURE.md",
         name: "crates",
         body: crates,
     },
-    Part {
+    GeneratedPart {
         document: "ARCHITECTURE.md",
         name: "modules",
         body: modules,
     },
-    Part {
+    GeneratedPart {
         document: "README.md",
         name: "quick start",
         body: quick_start,
     },
-    Part {
+    GeneratedPart {
         document: "docs/format/fixtures.md",
         name: "fixtures",
         body: fixtures,

@@ -1,9 +1,9 @@
 //! L0 to L2 with compression or without.
 
-use super::table::{Metric, Run, Sizes, Table, bench, row, setup};
+use super::table::{Metric, RunMethod, Sizes, Table, bench, row, setup};
 
 /// The levels of the compression table: L0 to L2 without, everything from L3 on in LZ4.
-fn run(sizes: &Sizes, workload: &'static str, compressed: bool) -> Run {
+fn run(sizes: &Sizes, workload: &'static str, compressed: bool) -> RunMethod {
     let keys = sizes.keys(4_000_000, 0.1);
     let shape = "--compression_type=lz4 --compression_ratio=0.5 --value_size=400 --key_size=20 --write_buffer_size=1048576 \
                  --target_file_size_base=1048576 --max_bytes_for_level_base=2097152 --max_bytes_for_level_multiplier=4 \

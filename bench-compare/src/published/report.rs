@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::args::PublishedArgs;
 use super::figure::{NO_JOB, Side};
 use super::run::{Cell, Runner};
-use super::table::{Row, Run, Table};
+use super::table::{Row, RunMethod, Table};
 
 const SOURCES: &str = "\
 S1 is RocksDB's pull request 13354 (iterators that refresh themselves), S2 its pull requests 4449 and 4493 (range
@@ -118,10 +118,13 @@ fn one(table: &Table, cells: &[Cell]) -> String {
 
 /// The first command of the table; the others differ as their rows say.
 fn commands(rows: &[Row]) -> String {
-    let Some(row) = rows.iter().find(|row| matches!(row.run, Run::DbBench { .. })) else {
+    let Some(row) = rows
+        .iter()
+        .find(|row| matches!(row.run, RunMethod::DbBench { .. }))
+    else {
         return String::new();
     };
-    let Run::DbBench { setup, flags, .. } = &row.run else {
+    let RunMethod::DbBench { setup, flags, .. } = &row.run else {
         return String::new();
     };
     let mut text = format!("Command of the row \"{}\":\n\n```sh\n", row.label);
@@ -235,7 +238,7 @@ mod tests {
                 published: "12".to_owned(),
                 before: None,
                 metric: Metric::OpsPerSecond,
-                run: Run::Engines {
+                run: RunMethod::Engines {
                     benchmark: bench_worker::workload::Workload::FillSeq,
                     num: 1,
                     write_buffer_size: 1,
@@ -283,7 +286,7 @@ mod tests {
             for row in tables.iter().flat_map(|table| &table.rows) {
                 assert!(!row.label.is_empty() && !row.published.is_empty());
                 match &row.run {
-                    Run::DbBench {
+                    RunMethod::DbBench {
                         setup,
                         flags,
                         workload,
@@ -301,10 +304,10 @@ mod tests {
                         }
                         assert!(flags.contains(workload), "{workload} in {flags}");
                     }
-                    Run::Collect(case) => assert!(case.delete < case.versions),
-                    Run::Collection(case) => assert!(case.delete < case.versions),
-                    Run::Ycsb(case) => assert!(case.keys > 0 && !case.time.is_zero()),
-                    Run::Engines { .. } | Run::Versions(_) => {}
+                    RunMethod::Collect(case) => assert!(case.delete < case.versions),
+                    RunMethod::Collection(case) => assert!(case.delete < case.versions),
+                    RunMethod::Ycsb(case) => assert!(case.keys > 0 && !case.time.is_zero()),
+                    RunMethod::Engines { .. } | RunMethod::Versions(_) => {}
                 }
             }
         }
@@ -318,7 +321,7 @@ mod tests {
             .iter()
             .flat_map(|table| &table.rows)
         {
-            if let Run::DbBench {
+            if let RunMethod::DbBench {
                 setup: Some(setup), ..
             } = &row.run
             {

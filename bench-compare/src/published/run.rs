@@ -9,7 +9,7 @@ use std::time::Duration;
 use paired::{Comparison, Finished, MARGIN, median};
 
 use super::figure::{Side, figure, moved_and_written};
-use super::table::{Better, Metric, Row, Run, Setup};
+use super::table::{Better, Metric, Row, RunMethod, Setup};
 use crate::collect::{self, Case, Costs};
 use crate::compare::{Arena, entrants};
 use crate::versions::{self, collection, ycsb};
@@ -67,7 +67,7 @@ impl Runner {
     /// Measures a row.
     pub fn measure(&mut self, row: &Row) -> Cell {
         let figures = match &row.run {
-            Run::DbBench {
+            RunMethod::DbBench {
                 setup,
                 flags,
                 workload,
@@ -77,15 +77,15 @@ impl Runner {
                     runs.and_then(|runs| runs.iter().map(|run| figure(run, workload, row.metric)).collect())
                 })
             }
-            Run::Engines {
+            RunMethod::Engines {
                 benchmark,
                 num,
                 write_buffer_size,
             } => of_both(self.engines(*benchmark, *num, *write_buffer_size)),
-            Run::Collect(case) => of_both(self.collection(*case, row.metric)),
-            Run::Versions(case) => of_both(versions::measure(*case, self.rounds)),
-            Run::Collection(case) => of_both(collection::measure(*case, self.rounds)),
-            Run::Ycsb(case) => of_both(self.ycsb(*case, row.metric)),
+            RunMethod::Collect(case) => of_both(self.collection(*case, row.metric)),
+            RunMethod::Versions(case) => of_both(versions::measure(*case, self.rounds)),
+            RunMethod::Collection(case) => of_both(collection::measure(*case, self.rounds)),
+            RunMethod::Ycsb(case) => of_both(self.ycsb(*case, row.metric)),
         };
         cell(figures, row.metric.better())
     }
@@ -397,7 +397,7 @@ mod tests {
             published: String::new(),
             before: None,
             metric: Metric::OpsPerSecond,
-            run: Run::DbBench {
+            run: RunMethod::DbBench {
                 setup: Some(Setup {
                     name: "a".to_owned(),
                     flags: "--benchmarks=fillseq".to_owned(),

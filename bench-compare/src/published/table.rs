@@ -41,7 +41,7 @@ pub struct Row {
     /// The figure before the change that the document describes, if it has one.
     pub(super) before: Option<&'static str>,
     pub(super) metric: Metric,
-    pub(super) run: Run,
+    pub(super) run: RunMethod,
 }
 
 /// The figure that is read from a run.
@@ -135,7 +135,7 @@ pub enum Better {
 
 /// The method of a measurement.
 #[derive(Clone)]
-pub enum Run {
+pub enum RunMethod {
     /// A command for each program of db_bench, with the figure from the line of `workload` or the statistics
     /// after it. Over the database of the setup, or a fresh one.
     DbBench {
@@ -172,7 +172,12 @@ pub struct Setup {
 pub(super) const PICTURE: &str = "picture";
 
 /// A row of a table of operations a second.
-pub(super) fn row(label: impl Into<String>, published: impl Into<String>, metric: Metric, run: Run) -> Row {
+pub(super) fn row(
+    label: impl Into<String>,
+    published: impl Into<String>,
+    metric: Metric,
+    run: RunMethod,
+) -> Row {
     Row {
         label: label.into(),
         published: published.into(),
@@ -182,8 +187,8 @@ pub(super) fn row(label: impl Into<String>, published: impl Into<String>, metric
     }
 }
 
-pub(super) fn bench(setup: Option<&Setup>, flags: String, workload: &'static str) -> Run {
-    Run::DbBench {
+pub(super) fn bench(setup: Option<&Setup>, flags: String, workload: &'static str) -> RunMethod {
+    RunMethod::DbBench {
         setup: setup.cloned(),
         flags,
         workload,

@@ -4,7 +4,7 @@
 //! time of a run. If a document has no command, it is derived from the settings in the text, and the table's
 //! note says so.
 
-use super::table::{Metric, PICTURE, Row, Run, Setup, Sizes, Table, bench, row, setup};
+use super::table::{Metric, PICTURE, Row, RunMethod, Setup, Sizes, Table, bench, row, setup};
 use super::{levels, mixgraph, mmap, versions};
 use bench_worker::workload::Workload;
 
@@ -315,7 +315,7 @@ fn tombstone_kinds(sizes: &Sizes) -> Table {
             ],
         ),
     ];
-    let both = |label: &str, figures: Figures, run: &Run| {
+    let both = |label: &str, figures: Figures, run: &RunMethod| {
         let metrics = [Metric::MicrosPerOp, Metric::OpsPerSecond]
             .into_iter()
             .zip(figures);
@@ -474,7 +474,7 @@ fn streams(sizes: &Sizes) -> Table {
         (64, ["6.7", "0.016"]),
     ];
     let keys = sizes.keys(100_000_000, 0.005);
-    let engines = |benchmark| Run::Engines {
+    let engines = |benchmark| RunMethod::Engines {
         benchmark,
         num: keys,
         write_buffer_size: 1 << 20,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::table::{Metric, Row, Run, Sizes, Table, row};
+use super::table::{Metric, Row, RunMethod, Sizes, Table, row};
 use crate::collect::Case;
 use crate::versions::collection::Collection;
 use crate::versions::ycsb;
@@ -18,7 +18,7 @@ pub fn operations() -> Table {
     ];
     let rows = operations.into_iter().flat_map(|(operation, label)| {
         [1, 10, 100].map(|versions| {
-            let run = Run::Versions(versions::Case { operation, versions });
+            let run = RunMethod::Versions(versions::Case { operation, versions });
             let label = format!("{label}, {versions} versions a key");
             row(label, "-", Metric::MicrosPerCall, run)
         })
@@ -67,7 +67,7 @@ pub fn collection_by_compactions() -> Table {
             "{} keys, {} versions, {} go",
             case.keys, case.versions, case.delete
         );
-        row(label, "-", Metric::MicrosPerCall, Run::Collection(case))
+        row(label, "-", Metric::MicrosPerCall, RunMethod::Collection(case))
     });
     Table {
         source: "S4",
@@ -98,7 +98,8 @@ pub fn ycsb(sizes: &Sizes) -> Table {
             keys: sizes.keys(200_000, 1.0) as usize,
             time: Duration::from_secs(sizes.seconds(6)),
         };
-        [Metric::OpsPerSecond, Metric::TableMegabytes].map(|metric| row(label, "-", metric, Run::Ycsb(case)))
+        [Metric::OpsPerSecond, Metric::TableMegabytes]
+            .map(|metric| row(label, "-", metric, RunMethod::Ycsb(case)))
     });
     Table {
         source: "S4",
@@ -131,7 +132,7 @@ pub fn collection() -> Table {
                 let label = if statistics { ", with statistics" } else { "" };
                 let label = format!("{keys} keys, {versions} versions, {delete} go{label}");
                 let run = || {
-                    Run::Collect(Case {
+                    RunMethod::Collect(Case {
                         keys,
                         versions,
                         delete,

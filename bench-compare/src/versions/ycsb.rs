@@ -100,7 +100,7 @@ trait Store: Sync {
     fn table_bytes(&self) -> u64;
 }
 
-struct Run<'a, S> {
+struct YcsbRun<'a, S> {
     store: &'a S,
     workload: Workload,
     /// The number of keys that are inserted, or soon will be.
@@ -114,7 +114,7 @@ fn run<S: Store>(store: &S, case: Case) -> Result<Outcome, String> {
         (0..case.keys).for_each(|key| store.write(key));
     }
     store.settle();
-    let run = Run {
+    let run = YcsbRun {
         store,
         workload: case.workload,
         keys: AtomicUsize::new(case.keys),
@@ -147,7 +147,7 @@ fn run<S: Store>(store: &S, case: Case) -> Result<Outcome, String> {
     }
 }
 
-impl<S: Store> Run<'_, S> {
+impl<S: Store> YcsbRun<'_, S> {
     /// Collects again and again. Ends early if a worker does.
     fn collect_until(&self, end: Instant, workers: &mpsc::Receiver<()>) -> Result<Outcome, String> {
         let mut most_table_bytes = 0;

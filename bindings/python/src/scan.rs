@@ -34,10 +34,10 @@ pub struct Scan {
     shared: Handle,
     yields: Yields,
     reverse: bool,
-    state: Mutex<State>,
+    state: Mutex<ScanState>,
 }
 
-struct State {
+struct ScanState {
     /// The engine's iterator; `None` at the end.
     iter: Option<Detached<DbIterator>>,
     started: bool,
@@ -59,7 +59,7 @@ impl Scan {
             shared,
             yields,
             reverse,
-            state: Mutex::new(State {
+            state: Mutex::new(ScanState {
                 iter: Some(Detached::new(iter)),
                 started: false,
                 rows_at_a_time: FIRST_ROWS,
@@ -74,7 +74,7 @@ impl Scan {
 
     /// Returns the next row, if it is read already.
     #[inline]
-    fn row<'py>(&self, py: Python<'py>, state: &mut State) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn row<'py>(&self, py: Python<'py>, state: &mut ScanState) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(&(key_end, value_end)) = state.ends.get(state.next) else {
             return Ok(None);
         };
@@ -107,7 +107,7 @@ fn busy() -> Error {
     Error::new(esker::ErrorKind::Busy, "another thread is using this iterator")
 }
 
-impl State {
+impl ScanState {
     fn fill(&mut self, reverse: bool, rows: Option<usize>, yields: Yields) -> Result<bool> {
         if let Some(error) = self.error.take() {
             return Err(error);

@@ -10,13 +10,13 @@ const MOST_PARTS: usize = 64;
 /// see one moment of all of them.
 pub struct PerThread<T> {
     /// The number of parts is a power of two.
-    parts: Box<[Part<T>]>,
+    parts: Box<[OwnLines<T>]>,
 }
 
 /// Aligned to two cache lines, because processors fetch lines in pairs.
 #[derive(Default)]
 #[repr(align(128))]
-struct Part<T>(T);
+struct OwnLines<T>(T);
 
 impl<T: Default> Default for PerThread<T> {
     fn default() -> PerThread<T> {
@@ -27,7 +27,7 @@ impl<T: Default> Default for PerThread<T> {
         };
         let parts = (cores * 2).next_power_of_two().min(MOST_PARTS);
         PerThread {
-            parts: (0..parts).map(|_| Part::default()).collect(),
+            parts: (0..parts).map(|_| OwnLines::default()).collect(),
         }
     }
 }

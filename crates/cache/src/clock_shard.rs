@@ -8,7 +8,7 @@
 use crate::clock::{Clock, Count};
 use crate::entry_info::EntryInfo;
 use crate::evicted::Evicted;
-use crate::frame::{Frame, LAST_GENERATION, Slab, State};
+use crate::frame::{Frame, FrameState, LAST_GENERATION, Slab};
 use crate::options::{CacheKey, Insertion, Standing};
 use crate::secondary_cache::{Demoted, SecondaryCache};
 
@@ -33,7 +33,7 @@ enum Going {
 
 /// The state of a visible entry that may be removed. A pinned entry is parked, so that its last unpin settles
 /// it.
-fn loose_state<V>(frame: &Frame<V>) -> Option<State> {
+fn loose_state<V>(frame: &Frame<V>) -> Option<FrameState> {
     loop {
         let state = frame.state();
         if !state.is_visible() {
@@ -344,7 +344,13 @@ impl<'a, V> ClockShard<'a, V> {
 
     /// Removes a visible entry, whose state is `seen`, from the table. It is freed now, or with its last pin.
     /// Returns its charge, or `None` if its state is not `seen` any more.
-    fn take_out(&self, index: u32, seen: State, going: Going, evicted: &mut Evicted<'_, V>) -> Option<usize> {
+    fn take_out(
+        &self,
+        index: u32,
+        seen: FrameState,
+        going: Going,
+        evicted: &mut Evicted<'_, V>,
+    ) -> Option<usize> {
         let entry = self.clock.entry(index);
         let frame = self.known_frame(index);
         // These fields are read before the exchange, which decides whether they belonged to the entry.
@@ -372,7 +378,7 @@ impl<'a, V> ClockShard<'a, V> {
     }
 
     /// Empties the frame of an erased entry if its state still is `seen`.
-    fn empty(&self, index: u32, seen: State, evicted: &mut Evicted<'_, V>) -> bool {
+    fn empty(&self, index: u32, seen: FrameState, evicted: &mut Evicted<'_, V>) -> bool {
         let charge = self.clock.entry(index).charge();
         let Some(value) = self.known_frame(index).take(seen) else {
             return false;

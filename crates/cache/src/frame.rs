@@ -52,9 +52,9 @@ const GENERATION: u64 = !0 << GENERATION_SHIFT;
 
 /// A value of the state word.
 #[derive(Clone, Copy)]
-pub(crate) struct State(u64);
+pub(crate) struct FrameState(u64);
 
-impl State {
+impl FrameState {
     pub(crate) fn pins(self) -> u64 {
         self.0 & PINS
     }
@@ -97,8 +97,8 @@ unsafe impl<V> Zeroed for Frame<V> {
 }
 
 impl<V> Frame<V> {
-    pub(crate) fn state(&self) -> State {
-        State(self.state.load(Ordering::Acquire))
+    pub(crate) fn state(&self) -> FrameState {
+        FrameState(self.state.load(Ordering::Acquire))
     }
 
     /// Pins the value of `generation` if the frame holds it and it is in the table. On `Err` the pin was
@@ -132,7 +132,7 @@ impl<V> Frame<V> {
     pub(crate) fn unpin(&self) -> Option<u32> {
         let before = self.state.fetch_sub(PIN, Ordering::Release);
         if before & (PINS | PARKED) == PIN | PARKED {
-            Some(State(before).generation())
+            Some(FrameState(before).generation())
         } else {
             None
         }
@@ -172,7 +172,7 @@ impl<V> Frame<V> {
 
     /// Empties the frame if its state still is `seen`, which has no pins, and returns the value. The caller
     /// holds the shard's lock.
-    pub(crate) fn take(&self, seen: State) -> Option<V> {
+    pub(crate) fn take(&self, seen: FrameState) -> Option<V> {
         assert!(seen.pins() == 0 && seen.is_filled());
         self.state
             .compare_exchange(seen.0, seen.0 & GENERATION, Ordering::Acquire, Ordering::Relaxed)
@@ -185,7 +185,7 @@ impl<V> Frame<V> {
 
     /// Parks the entry if its state still is `seen`, and also makes it invisible to slots if `erase`. The
     /// caller holds the shard's lock.
-    pub(crate) fn park(&self, seen: State, erase: bool) -> bool {
+    pub(crate) fn park(&self, seen: FrameState, erase: bool) -> bool {
         let kept = if erase { !VISIBLE } else { !0 };
         self.state
             .compare_exchange(
@@ -203,14 +203,14 @@ impl<V> Frame<V> {
     }
 
     /// Clears `PARKED` if the state still is `seen`.
-    pub(crate) fn unpark_as_seen(&self, seen: State) -> bool {
+    pub(crate) fn unpark_as_seen(&self, seen: FrameState) -> bool {
         self.state
             .compare_exchange(seen.0, seen.0 & !PARKED, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok()
     }
 
     /// Clears `TOUCHED` if the state still is `seen`.
-    pub(crate) fn untouch_as_seen(&self, seen: State) -> bool {
+    pub(crate) fn untouch_as_seen(&self, seen: FrameState) -> bool {
         self.state
             .compare_exchange(seen.0, seen.0 & !TOUCHED, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok()

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::entry_info::EntryInfo;
 use crate::evicted::Evicted;
-use crate::frame::{Frame, LAST_GENERATION, Slab, State};
+use crate::frame::{Frame, FrameState, LAST_GENERATION, Slab};
 use crate::lru::{Entry, Lru};
 use crate::options::{CacheKey, Insertion, Standing};
 use crate::secondary_cache::{Demoted, SecondaryCache};
@@ -27,7 +27,7 @@ pub(crate) struct LruShard<'a, V> {
 }
 
 /// The description of an evicted entry in state `seen`.
-fn demoted(lru: &Lru, index: u32, seen: State) -> Demoted {
+fn demoted(lru: &Lru, index: u32, seen: FrameState) -> Demoted {
     let entry = lru.entry(index);
     Demoted {
         key: entry.key,

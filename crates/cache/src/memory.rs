@@ -37,7 +37,7 @@ const HUGE_FROM: usize = 32 << 20;
 const PART_CAPACITY: usize = 64 << 20;
 const MAX_PARTS: usize = 8;
 /// The owner of a buffer's bytes is stored in front of them.
-const HEADER: usize = size_of::<*const Part>();
+const HEADER: usize = size_of::<*const LockedHeap>();
 /// A thread keeps the last piece of the heap that it freed for the next buffer, unless the piece is larger
 /// than this.
 const SPARE_LIMIT: usize = 64 << 10;
@@ -47,12 +47,12 @@ const HEAP_STEP: usize = 512;
 
 /// The memory of a cache's blocks, which [`Buffer`]s are allocated from.
 pub struct BlockMemory {
-    parts: Box<[Arc<Part>]>,
+    parts: Box<[Arc<LockedHeap>]>,
     claimed: Arc<AtomicUsize>,
 }
 
 /// A heap with its own lock.
-struct Part {
+struct LockedHeap {
     heap: Mutex<Talc<GlobalAllocSource<Pieces>, DefaultBinning>>,
 }
 
@@ -148,7 +148,7 @@ impl BlockMemory {
                 claimed: claimed.clone(),
             };
             let source = GlobalAllocSource::with_block_size(pieces, PIECE);
-            Arc::new(Part {
+            Arc::new(LockedHeap {
                 heap: Mutex::new(Talc::new(source)),
             })
         };
@@ -164,7 +164,7 @@ impl BlockMemory {
         self.claimed.load(Ordering::Relaxed)
     }
 
-    fn part(&self) -> &Arc<Part> {
+    fn part(&self) -> &Arc<LockedHeap> {
         &self.parts[place_of_thread() % self.parts.len()]
     }
 }
@@ -283,7 +283,7 @@ impl Buffer {
 
     /// A buffer of `len` bytes. `fill` writes all of them; in a piece of the heap it may leave bytes as they
     /// are, because they are initialised.
-    fn with(part: Option<&Arc<Part>>, len: usize, fill: impl FnOnce(NonNull<u8>)) -> Buffer {
+    fn with(part: Option<&Arc<LockedHeap>>, len: usize, fill: impl FnOnce(NonNull<u8>)) -> Buffer {
         let size = len.saturating_add(HEADER);
         let (allocation, owner) = match part {
             Some(part) => {
@@ -308,13 +308,13 @@ impl Buffer {
         Buffer { start, len }
     }
 
-    fn header(&self) -> *const Part {
+    fn header(&self) -> *const LockedHeap {
         // SAFETY: the header was written when the buffer was made.
-        unsafe { self.start.sub(HEADER).cast::<*const Part>().read() }
+        unsafe { self.start.sub(HEADER).cast::<*const LockedHeap>().read() }
     }
 
     /// The part the buffer was allocated from.
-    fn part(&self) -> Option<NonNull<Part>> {
+    fn part(&self) -> Option<NonNull<LockedHeap>> {
         let header = self.header();
         NonNull::new(header.cast_mut()).filter(|_| header.addr() & 1 == 0)
     }

@@ -13,7 +13,7 @@ const KEY: usize = 16;
 const VALUE: usize = 100;
 const BATCH: u64 = 100;
 
-struct Place {
+struct SpeedDatabase {
     db: Db,
     family: ColumnFamily,
     reads: ReadOptions,
@@ -21,7 +21,7 @@ struct Place {
     rows: u64,
 }
 
-impl Place {
+impl SpeedDatabase {
     /// Visits every row once, in an order without a pattern.
     fn key(&self, i: u64) -> [u8; KEY] {
         let mut row = i * 7919 % self.rows;
@@ -86,21 +86,21 @@ impl Place {
     }
 }
 
-type Run = fn(&Place) -> Result<u64>;
+type SpeedTest = fn(&SpeedDatabase) -> Result<u64>;
 
 /// The operations, and whether they read tables.
-const OPERATIONS: &[(&str, Run, bool)] = &[
-    ("put", Place::put, false),
-    ("batch", Place::batch, false),
-    ("get of a memtable", Place::get, false),
-    ("get", Place::get, true),
-    ("get_pinned", Place::get_pinned, true),
-    ("iterator step", Place::step, true),
+const OPERATIONS: &[(&str, SpeedTest, bool)] = &[
+    ("put", SpeedDatabase::put, false),
+    ("batch", SpeedDatabase::batch, false),
+    ("get of a memtable", SpeedDatabase::get, false),
+    ("get", SpeedDatabase::get, true),
+    ("get_pinned", SpeedDatabase::get_pinned, true),
+    ("iterator step", SpeedDatabase::step, true),
 ];
 
 /// The part that is measured: callgrind counts its instructions by name.
 #[inline(never)]
-fn measured(place: &Place, run: Run) -> Result<u64> {
+fn measured(place: &SpeedDatabase, run: SpeedTest) -> Result<u64> {
     let count = run(place);
     black_box(count)
 }
@@ -121,7 +121,7 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         ..CacheOptions::default()
     }));
     let db = Db::open(&options, dir)?;
-    let place = Place {
+    let place = SpeedDatabase {
         family: db.default_column_family(),
         db,
         reads: ReadOptions::default(),

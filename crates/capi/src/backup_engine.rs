@@ -60,7 +60,7 @@ type ExcludeFn = unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> u8;
 #[derive(Default)]
 pub struct rocksdb_create_backup_options_t {
     pub fields: CreateBackupOptionsFields,
-    progress: Option<(Arc<State>, ProgressFn)>,
+    progress: Option<(Arc<CallbackState>, ProgressFn)>,
     excludes: bool,
 }
 
@@ -416,7 +416,7 @@ api!(
         state: *mut c_void,
         callback: Option<ProgressFn>,
     ) {
-        (*options).progress = callback.map(|callback| (Arc::new(State::new(state, None)), callback));
+        (*options).progress = callback.map(|callback| (Arc::new(CallbackState::new(state, None)), callback));
     }
 );
 

@@ -30,7 +30,7 @@ type Name = unsafe extern "C" fn(*mut c_void) -> *const c_char;
 
 /// The functions of a filter.
 pub struct Filter {
-    state: State,
+    state: CallbackState,
     name: String,
     filter: Option<FilterFn>,
 }
@@ -50,7 +50,7 @@ pub enum FilterFactory {
     Shared(Arc<Filter>),
     /// Calls the caller's function.
     Callback {
-        state: State,
+        state: CallbackState,
         name: String,
         create: CreateFn,
     },
@@ -134,7 +134,7 @@ api!(
     ) -> *mut rocksdb_compactionfilter_t {
         boxed(rocksdb_compactionfilter_t(Arc::new(Filter {
             name: name_of(name, state),
-            state: State::new(state, destructor),
+            state: CallbackState::new(state, destructor),
             filter,
         })))
     }
@@ -177,7 +177,7 @@ api!(
         boxed(rocksdb_compactionfilterfactory_t(Arc::new(
             FilterFactory::Callback {
                 name: name_of(name, state),
-                state: State::new(state, destructor),
+                state: CallbackState::new(state, destructor),
                 create,
             },
         )))

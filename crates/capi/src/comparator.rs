@@ -16,7 +16,7 @@ type Name = unsafe extern "C" fn(*mut c_void) -> *const c_char;
 
 /// The functions of a comparator.
 pub struct CallbackComparator {
-    state: State,
+    state: CallbackState,
     name: String,
     compare: Compare,
     compare_without_timestamp: Option<CompareWithoutTs>,
@@ -111,7 +111,7 @@ api!(
     ) -> *mut rocksdb_comparator_t {
         boxed(rocksdb_comparator_t(Arc::new(CallbackComparator {
             name: name_of(name, state),
-            state: State::new(state, destructor),
+            state: CallbackState::new(state, destructor),
             compare: compare.unwrap_or(bytewise),
             compare_without_timestamp: None,
             timestamp_size: 0,
@@ -132,7 +132,7 @@ api!(
     ) -> *mut rocksdb_comparator_t {
         boxed(rocksdb_comparator_t(Arc::new(CallbackComparator {
             name: name_of(name, state),
-            state: State::new(state, destructor),
+            state: CallbackState::new(state, destructor),
             compare: compare.unwrap_or(bytewise),
             compare_without_timestamp,
             timestamp_size,

@@ -137,7 +137,7 @@ type LogFn = unsafe extern "C" fn(*mut c_void, c_uint, *mut c_char, usize);
 struct CallbackLogger {
     level: c_int,
     log: LogFn,
-    state: State,
+    state: CallbackState,
 }
 
 fn number(level: InfoLogLevel) -> c_int {
@@ -208,7 +208,7 @@ api!(
         boxed(rocksdb_logger_t(Arc::new(CallbackLogger {
             level,
             log,
-            state: State::new(state, None),
+            state: CallbackState::new(state, None),
         })))
     }
 );

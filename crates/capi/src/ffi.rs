@@ -354,25 +354,25 @@ pub fn malloced<T>(value: T) -> *mut T {
 }
 
 /// A state of the caller with its destructor, which is called once, when the last holder is dropped.
-pub struct State {
+pub struct CallbackState {
     /// The state that is passed to callbacks.
     pub pointer: *mut c_void,
     destructor: Option<unsafe extern "C" fn(*mut c_void)>,
 }
 
 // SAFETY: the interface requires that any thread may call the callbacks with their state.
-unsafe impl Send for State {}
+unsafe impl Send for CallbackState {}
 // SAFETY: the interface requires that any thread may call the callbacks with their state.
-unsafe impl Sync for State {}
+unsafe impl Sync for CallbackState {}
 
-impl State {
+impl CallbackState {
     /// Takes a state and its destructor.
-    pub fn new(pointer: *mut c_void, destructor: Option<unsafe extern "C" fn(*mut c_void)>) -> State {
-        State { pointer, destructor }
+    pub fn new(pointer: *mut c_void, destructor: Option<unsafe extern "C" fn(*mut c_void)>) -> CallbackState {
+        CallbackState { pointer, destructor }
     }
 }
 
-impl Drop for State {
+impl Drop for CallbackState {
     fn drop(&mut self) {
         if let Some(destructor) = self.destructor {
             // SAFETY: the caller passed them together, and no callback uses the state any more.

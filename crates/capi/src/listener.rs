@@ -88,7 +88,7 @@ type SealedFn = Option<unsafe extern "C" fn(*mut c_void, *const rocksdb_memtable
 
 /// The functions of a listener.
 pub struct CallbackListener {
-    state: State,
+    state: CallbackState,
     flush_begin: FlushFn,
     flush_completed: FlushFn,
     compaction_begin: CompactionFn,
@@ -669,7 +669,7 @@ api!(
         memtable_sealed: SealedFn,
     ) -> *mut rocksdb_eventlistener_t {
         boxed(rocksdb_eventlistener_t(Arc::new(CallbackListener {
-            state: State::new(state, destructor),
+            state: CallbackState::new(state, destructor),
             flush_begin,
             flush_completed,
             compaction_begin,

@@ -34,7 +34,7 @@ type Name = unsafe extern "C" fn(*mut c_void) -> *const c_char;
 
 /// The functions of a merge operator.
 pub struct CallbackMergeOperator {
-    state: State,
+    state: CallbackState,
     name: String,
     full_merge: Option<FullMerge>,
     partial_merge: Option<PartialMerge>,
@@ -124,7 +124,7 @@ api!(
     ) -> *mut rocksdb_mergeoperator_t {
         boxed(CallbackMergeOperator {
             name: name_of(name, state),
-            state: State::new(state, destructor),
+            state: CallbackState::new(state, destructor),
             full_merge,
             partial_merge,
             delete_value,

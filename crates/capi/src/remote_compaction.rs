@@ -198,7 +198,7 @@ type InstalledFn = Option<unsafe extern "C" fn(*mut c_void, *const c_char, c_int
 
 /// A compaction service of callbacks.
 pub struct CallbackCompactionService {
-    state: State,
+    state: CallbackState,
     name: String,
     schedule: ScheduleFn,
     wait: WaitFn,
@@ -317,7 +317,7 @@ api!(
         on_installation: InstalledFn,
     ) -> *mut rocksdb_compactionservice_t {
         boxed(CallbackCompactionService {
-            state: State::new(state, destructor),
+            state: CallbackState::new(state, destructor),
             name: string(name),
             schedule,
             wait,

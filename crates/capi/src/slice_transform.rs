@@ -17,7 +17,7 @@ type Name = unsafe extern "C" fn(*mut c_void) -> *const c_char;
 
 /// The functions of a prefix extractor.
 pub struct CallbackTransform {
-    state: State,
+    state: CallbackState,
     name: String,
     transform: Transform,
     in_domain: Option<InDomain>,
@@ -71,7 +71,7 @@ api!(
         };
         boxed(rocksdb_slicetransform_t(Arc::new(CallbackTransform {
             name: name_of(name, state),
-            state: State::new(state, destructor),
+            state: CallbackState::new(state, destructor),
             transform,
             in_domain,
         })))

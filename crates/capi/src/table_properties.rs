@@ -155,7 +155,7 @@ api!(
         destructor: Option<unsafe extern "C" fn(*mut c_void)>,
         filter: Option<FilterFn>,
     ) {
-        let state = Arc::new(State::new(state, destructor));
+        let state = Arc::new(CallbackState::new(state, destructor));
         (*options).changed();
         (*options).table_filter = filter.map(|filter| {
             TableFilter::new(move |properties| {

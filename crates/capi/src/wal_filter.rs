@@ -36,7 +36,7 @@ type FoundFn = Option<
 
 /// A WAL filter of callbacks.
 pub struct CallbackWalFilter {
-    state: State,
+    state: CallbackState,
     map: MapFn,
     found: FoundFn,
     name: String,
@@ -132,7 +132,7 @@ api!(
     ) -> *mut rocksdb_walfilter_t {
         let name = name.map_or_else(String::new, |name| string(name(state)));
         boxed(rocksdb_walfilter_t(Arc::new(CallbackWalFilter {
-            state: State::new(state, destructor),
+            state: CallbackState::new(state, destructor),
             map: column_family_log_number_map,
             found: log_record_found,
             name,

@@ -13,7 +13,7 @@ use crate::order;
 pub struct BeyondOutput {
     cmp: UserComparator,
     /// `None`: any key may exist below. Otherwise, one element for each sorted run.
-    runs: Option<Vec<Run>>,
+    runs: Option<Vec<SortedFiles>>,
 }
 
 /// The user keys that a file may hold, without timestamps; the bounds are inclusive.
@@ -26,7 +26,7 @@ pub struct KeyRange {
 }
 
 #[derive(Debug)]
-struct Run {
+struct SortedFiles {
     /// The files, ordered by key, without overlaps.
     files: Vec<KeyRange>,
     /// The first file that does not end before the key of the last query.
@@ -46,7 +46,10 @@ impl BeyondOutput {
 
     /// The files of the given ranges are below: sorted runs, each in order and without overlaps.
     pub fn new(cmp: UserComparator, runs: Vec<Vec<KeyRange>>) -> BeyondOutput {
-        let runs = runs.into_iter().map(|files| Run { files, at: 0 }).collect();
+        let runs = runs
+            .into_iter()
+            .map(|files| SortedFiles { files, at: 0 })
+            .collect();
         BeyondOutput {
             cmp,
             runs: Some(runs),
@@ -77,7 +80,7 @@ impl BeyondOutput {
     }
 }
 
-impl Run {
+impl SortedFiles {
     fn advance(&mut self, cmp: &UserComparator, key: &[u8]) -> Option<&KeyRange> {
         while let Some(file) = self.files.get(self.at) {
             if order::bare(cmp, &file.largest, key) != Ordering::Less {
@@ -92,7 +95,7 @@ impl Run {
 impl Clone for BeyondOutput {
     fn clone(&self) -> BeyondOutput {
         let runs = self.runs.as_ref().map(|runs| {
-            let fresh = |run: &Run| Run {
+            let fresh = |run: &SortedFiles| SortedFiles {
                 files: run.files.clone(),
                 at: 0,
             };

@@ -67,8 +67,8 @@ impl Stream {
 pub struct StreamFinder {
     min_bytes: u64,
     /// Runs that have ended, and are streams or may become streams.
-    found: Vec<Run>,
-    open: Run,
+    found: Vec<SeqnoRun>,
+    open: SeqnoRun,
     /// The key before the last one.
     before: Vec<u8>,
     /// The number of user keys that the detector was shown.
@@ -78,7 +78,7 @@ pub struct StreamFinder {
 
 /// Keys in a row whose sequence numbers all rise, or all fall.
 #[derive(Debug, Default)]
-struct Run {
+struct SeqnoRun {
     stream: Stream,
     direction: Option<Direction>,
     first_seqno: SeqNo,
@@ -114,7 +114,7 @@ impl StreamFinder {
         StreamFinder {
             min_bytes,
             found: Vec::new(),
-            open: Run::default(),
+            open: SeqnoRun::default(),
             before: Vec::new(),
             shown: 0,
             in_long_runs: 0,
@@ -128,7 +128,7 @@ impl StreamFinder {
         let (key, seqno) = (internal_key::user_key(internal), internal_key::seqno(internal));
         let bytes = (internal.len() + value_len) as u64;
         if self.shown == 0 {
-            self.open = Run::of(key, seqno);
+            self.open = SeqnoRun::of(key, seqno);
         } else if key == self.open.stream.last {
             // An older version: the time it was written says nothing about the order of keys.
             self.open.stream.bytes += bytes;
@@ -160,7 +160,7 @@ impl StreamFinder {
         // goes to the run with which it shares the longer prefix.
         let last = &ended.stream.last;
         let next = if ended.keys > 1 && shared_len(last, key) > shared_len(&self.before, last) {
-            let mut next = Run::of(last, ended.last_seqno);
+            let mut next = SeqnoRun::of(last, ended.last_seqno);
             next.direction = Some(Direction::of(ended.last_seqno, seqno));
             ended.stream.end = Some(last.clone());
             ended.keys -= 1;
@@ -170,14 +170,14 @@ impl StreamFinder {
         } else {
             ended.stream.end = Some(key.to_vec());
             self.before.clone_from(last);
-            Run::of(key, seqno)
+            SeqnoRun::of(key, seqno)
         };
         let ended = std::mem::replace(&mut self.open, next);
         self.end(ended);
     }
 
-    fn end(&mut self, run: Run) {
-        let run = Run {
+    fn end(&mut self, run: SeqnoRun) {
+        let run = SeqnoRun {
             ended_at: self.shown,
             ..run
         };
@@ -197,7 +197,7 @@ impl StreamFinder {
         let last = std::mem::take(&mut self.open);
         self.end(last);
         let min_bytes = self.min_bytes;
-        let long = |run: &Run| run.keys >= MIN_KEYS && run.stream.bytes >= min_bytes;
+        let long = |run: &SeqnoRun| run.keys >= MIN_KEYS && run.stream.bytes >= min_bytes;
         let runs = self.found.into_iter().filter(long);
         let streams = runs.map(|run| Stream {
             falls: run.direction == Some(Direction::Falling),
@@ -262,11 +262,11 @@ fn places(first: &[u8], last: &[u8]) -> impl Iterator<Item = Vec<u8>> + use<> {
     })
 }
 
-impl Run {
-    fn of(key: &[u8], seqno: SeqNo) -> Run {
-        let mut run = Run {
+impl SeqnoRun {
+    fn of(key: &[u8], seqno: SeqNo) -> SeqnoRun {
+        let mut run = SeqnoRun {
             first_seqno: seqno,
-            ..Run::default()
+            ..SeqnoRun::default()
         };
         run.stream.first.extend_from_slice(key);
         run.extend(key, seqno);
@@ -282,7 +282,7 @@ impl Run {
     }
 
     /// True if `later`, which ended after this run, continues the same stream.
-    fn goes_on_in(&self, later: &Run) -> bool {
+    fn goes_on_in(&self, later: &SeqnoRun) -> bool {
         later.keys >= MIN_REST
             && later.direction == self.direction
             && Some(Direction::of(self.before_seqno, later.first_seqno)) == self.direction
@@ -290,12 +290,12 @@ impl Run {
     }
 
     /// The number of keys out of order up to the end of `later`.
-    fn strays_to(&self, later: &Run) -> u64 {
+    fn strays_to(&self, later: &SeqnoRun) -> u64 {
         let between = (later.ended_at - self.ended_at).saturating_sub(later.keys);
         self.strays + later.strays + between
     }
 
-    fn join(&mut self, later: Run) {
+    fn join(&mut self, later: SeqnoRun) {
         self.strays = self.strays_to(&later);
         self.stream.last = later.stream.last;
         self.stream.end = later.stream.end;

@@ -207,20 +207,20 @@ impl IndexedBatch {
     }
 }
 
-fn plain(handle: jlong) -> Result<handles::Held<BatchObject>> {
+fn plain(handle: jlong) -> Result<handles::InUse<BatchObject>> {
     handles::get(handle)
 }
 
 /// The batch of a handle.
-pub fn indexed(handle: jlong) -> Result<handles::Held<IndexedBatch>> {
+pub fn indexed(handle: jlong) -> Result<handles::InUse<IndexedBatch>> {
     handles::get(handle)
 }
 
-fn family_object(handle: jlong) -> Result<Option<handles::Held<FamilyObject>>> {
+fn family_object(handle: jlong) -> Result<Option<handles::InUse<FamilyObject>>> {
     handles::optional(handle)
 }
 
-fn of(family: &Option<handles::Held<FamilyObject>>) -> Option<&ColumnFamily> {
+fn of(family: &Option<handles::InUse<FamilyObject>>) -> Option<&ColumnFamily> {
     family.as_ref().map(|family| &family.0)
 }
 

@@ -9,7 +9,7 @@ use crate::batch::indexed;
 use crate::env::{JBuffer, JByteArray, JLongArray};
 use crate::fail::{Fail, Result};
 use crate::frame::native;
-use crate::handles::{self, Held};
+use crate::handles::{self, InUse};
 use crate::objects::FamilyObject;
 use crate::slice::SliceObject;
 
@@ -117,7 +117,7 @@ impl BatchIterator {
     }
 }
 
-fn iterator(handle: i64) -> Result<Held<BatchIterator>> {
+fn iterator(handle: i64) -> Result<InUse<BatchIterator>> {
     handles::get(handle)
 }
 

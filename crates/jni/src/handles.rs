@@ -88,13 +88,13 @@ pub fn close(handle: jlong) {
 }
 
 /// An object while a method works with it.
-pub struct Held<T> {
+pub struct InUse<T> {
     /// The object, which `entry` keeps alive.
     value: NonNull<T>,
     _entry: Guard<Option<Arc<Entry>>>,
 }
 
-impl<T: Any> Deref for Held<T> {
+impl<T: Any> Deref for InUse<T> {
     type Target = T;
 
     #[inline]
@@ -107,7 +107,7 @@ impl<T: Any> Deref for Held<T> {
 /// Returns the object of a handle. An error if the object is closed, never existed, or has another type than
 /// `T`.
 #[inline]
-pub fn get<T: Any>(handle: jlong) -> Result<Held<T>> {
+pub fn get<T: Any>(handle: jlong) -> Result<InUse<T>> {
     let (place, generation) = split(handle);
     if let Some(slot) = slot(place) {
         let entry = slot.entry.load();
@@ -116,7 +116,7 @@ pub fn get<T: Any>(handle: jlong) -> Result<Held<T>> {
             && found.kind == TypeId::of::<T>()
         {
             let value = NonNull::from(&*found.value).cast();
-            return Ok(Held { value, _entry: entry });
+            return Ok(InUse { value, _entry: entry });
         }
     }
     Err(missing::<T>(handle))
@@ -124,7 +124,7 @@ pub fn get<T: Any>(handle: jlong) -> Result<Held<T>> {
 
 /// Returns the object of a handle, or `None` for the handle 0, which is Java's null.
 #[inline]
-pub fn optional<T: Any>(handle: jlong) -> Result<Option<Held<T>>> {
+pub fn optional<T: Any>(handle: jlong) -> Result<Option<InUse<T>>> {
     match handle {
         0 => Ok(None),
         _ => get(handle).map(Some),

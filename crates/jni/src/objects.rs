@@ -9,7 +9,7 @@ use txn::{OptimisticTransactionDB, TransactionDB};
 
 use crate::environment::Environment;
 use crate::fail::Result;
-use crate::handles::{self, Held};
+use crate::handles::{self, InUse};
 use crate::listener::Listeners;
 use crate::settings::Settings;
 
@@ -161,13 +161,13 @@ impl FamilyObject {
 
 /// Returns the database of a handle.
 #[inline]
-pub fn database(handle: jlong) -> Result<Held<Database>> {
+pub fn database(handle: jlong) -> Result<InUse<Database>> {
     handles::get(handle)
 }
 
 /// A family, or the default family if the method does not name one.
 pub struct Family {
-    given: Option<Held<FamilyObject>>,
+    given: Option<InUse<FamilyObject>>,
 }
 
 impl Family {

@@ -10,12 +10,12 @@ use crate::objects::{Family, Shown, database, read_options};
 use crate::status::{status, status_ok};
 
 /// The place of a key in an array.
-type Part = (JByteArray, i32, i32);
+type KeySlice = (JByteArray, i32, i32);
 
 /// The result of a read that finds nothing, in the place of a length.
 const NOT_FOUND: i32 = -1;
 
-fn get(env: &Env<'_>, db: jlong, options: jlong, key: Part, family: jlong) -> Result<JByteArray> {
+fn get(env: &Env<'_>, db: jlong, options: jlong, key: KeySlice, family: jlong) -> Result<JByteArray> {
     let db = database(db)?;
     let key = env.bytes(key.0, key.1, key.2)?;
     let family = Family::of(family)?;
@@ -26,7 +26,14 @@ fn get(env: &Env<'_>, db: jlong, options: jlong, key: Part, family: jlong) -> Re
 }
 
 /// Copies the value to the caller's part of an array, and returns the length of the value.
-fn fill(env: &Env<'_>, db: jlong, options: jlong, key: Part, value: Part, family: jlong) -> Result<i32> {
+fn fill(
+    env: &Env<'_>,
+    db: jlong,
+    options: jlong,
+    key: KeySlice,
+    value: KeySlice,
+    family: jlong,
+) -> Result<i32> {
     let db = database(db)?;
     let key = env.bytes(key.0, key.1, key.2)?;
     let family = Family::of(family)?;

@@ -10,7 +10,7 @@ use base::{Cursor, Error, Result};
 use crate::checks;
 use crate::entry::{Entry, Target};
 use crate::memtable::{Memtable, PinnedValue};
-use crate::tree::{Place, found};
+use crate::tree::{LeafPosition, found};
 
 /// The number of entries that a walk prefetches.
 const AHEAD: usize = 4;
@@ -20,7 +20,7 @@ const AHEAD: usize = 4;
 pub struct MemtableCursor {
     table: Arc<Memtable>,
     /// A place in `table`.
-    place: Place,
+    place: LeafPosition,
     /// The entry at the place; `None` while not valid.
     entry: Option<NonNull<Entry>>,
     /// The error of a check, which made the cursor invalid.
@@ -36,7 +36,7 @@ impl MemtableCursor {
     pub(crate) fn new(table: Arc<Memtable>) -> MemtableCursor {
         MemtableCursor {
             table,
-            place: Place::NONE,
+            place: LeafPosition::NONE,
             entry: None,
             error: None,
         }
@@ -71,7 +71,7 @@ impl MemtableCursor {
     }
 
     fn leave(&mut self) {
-        self.place = Place::NONE;
+        self.place = LeafPosition::NONE;
         self.entry = None;
         self.error = None;
     }
@@ -83,7 +83,7 @@ impl MemtableCursor {
 
     /// Moves to a place of the cursor's table.
     #[inline]
-    fn go(&mut self, place: Place) {
+    fn go(&mut self, place: LeafPosition) {
         self.place = place;
         self.entry = found(self.table.tree().entry(&place));
     }

@@ -14,7 +14,7 @@ use crate::arena::Arena;
 use crate::entry::{Entry, Target};
 use crate::filter::{Filter, FilterOptions};
 use crate::insert::Near;
-use crate::tree::{Place, Tree, found};
+use crate::tree::{LeafPosition, Tree, found};
 
 /// All keys begin with the same bytes, so that nodes skip some of them.
 fn key(n: u8) -> [u8; 3] {
@@ -71,7 +71,7 @@ impl Fixture {
     }
 
     /// Up to `most` keys from a place on.
-    fn walk_from(&self, mut place: Place, most: usize) -> Vec<u8> {
+    fn walk_from(&self, mut place: LeafPosition, most: usize) -> Vec<u8> {
         let mut keys = Vec::new();
         // SAFETY: places come from this tree, and are at entries where they are used.
         unsafe {

@@ -93,7 +93,7 @@ static TREES: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0
 
 /// A position in a leaf, at the time it was reached; before the fence.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct LeafPosition {
     leaf: *const Node,
     order: Order,
     position: usize,
@@ -113,8 +113,8 @@ pub(crate) struct Up {
     fence: Fence,
 }
 
-impl Place {
-    pub(crate) const NONE: Place = Place {
+impl LeafPosition {
+    pub(crate) const NONE: LeafPosition = LeafPosition {
         leaf: ptr::null(),
         order: Order::EMPTY,
         position: 0,
@@ -134,14 +134,14 @@ impl Place {
     /// # Safety
     /// The place is of a live tree.
     #[inline]
-    unsafe fn at(self, position: usize) -> Option<Place> {
+    unsafe fn at(self, position: usize) -> Option<LeafPosition> {
         // SAFETY: the caller's promise.
         let leaf = unsafe { &*self.leaf };
         let entry = match position < self.order.live() {
             true => leaf.entry(self.order, position),
             false => ptr::null(),
         };
-        leaf.is_still(self.order).then_some(Place {
+        leaf.is_still(self.order).then_some(LeafPosition {
             position,
             entry,
             ..self
@@ -275,7 +275,7 @@ impl Tree {
 
     /// The leaf whose range contains the target. `strictly`: the last leaf that begins before the target.
     #[inline]
-    fn descend(&self, target: &Target, strictly: bool) -> Place {
+    fn descend(&self, target: &Target, strictly: bool) -> LeafPosition {
         self.descend_by(|node, order| {
             // SAFETY: the node is of this tree, and the target in its range: at or after its low, before the
             // fence, or with `strictly` after the low and at most at the fence.
@@ -291,9 +291,9 @@ impl Tree {
 
     /// The leaf that is reached by the child that `choose` returns for each inner node.
     #[inline]
-    fn descend_by(&self, choose: impl Fn(*const Node, Order) -> usize) -> Place {
+    fn descend_by(&self, choose: impl Fn(*const Node, Order) -> usize) -> LeafPosition {
         loop {
-            let mut place = Place::NONE;
+            let mut place = LeafPosition::NONE;
             let mut child = self.root();
             // SAFETY: every node reached is of this tree.
             unsafe {
@@ -386,7 +386,7 @@ impl Tree {
         target: &Target,
         strictly: bool,
         before: impl Fn(*const Entry) -> bool,
-    ) -> (Place, bool) {
+    ) -> (LeafPosition, bool) {
         loop {
             let place = self.descend(target, strictly);
             // SAFETY: `descend` returns a leaf of this tree that has the target in its range.
@@ -403,7 +403,7 @@ impl Tree {
 
     /// The first entry at or after the target.
     #[inline]
-    pub(crate) fn first_at_or_after(&self, target: &Target) -> Place {
+    pub(crate) fn first_at_or_after(&self, target: &Target) -> LeafPosition {
         // SAFETY: a search only compares with entries of this tree.
         let (place, _) = self.search(target, false, |entry| unsafe { self.is_before(entry, target) });
         self.within_fence(place)
@@ -412,7 +412,7 @@ impl Tree {
     /// The first entry at or after the target if it has the target's user key, timestamps ignored. Cheaper
     /// than [`first_at_or_after`](Self::first_at_or_after) if it does not.
     #[inline]
-    pub(crate) fn first_version(&self, target: &Target) -> Place {
+    pub(crate) fn first_version(&self, target: &Target) -> LeafPosition {
         // SAFETY: as in `first_at_or_after`.
         let (place, ties) = self.search(target, false, |entry| unsafe { self.is_before(entry, target) });
         let entry = match place.entry.is_null() {
@@ -423,7 +423,7 @@ impl Tree {
         };
         // SAFETY: the entry is of this tree.
         if entry.is_null() || !unsafe { self.is_version(&self.target_of(entry), target) } {
-            return Place::NONE;
+            return LeafPosition::NONE;
         }
         self.within_fence(place)
     }
@@ -433,7 +433,7 @@ impl Tree {
     /// # Safety
     /// `place` is of this tree, and at an entry of that user key.
     #[inline]
-    pub(crate) unsafe fn next_version(&self, place: &Place, target: &Target) -> Place {
+    pub(crate) unsafe fn next_version(&self, place: &LeafPosition, target: &Target) -> LeafPosition {
         // SAFETY: the caller's promise.
         unsafe {
             let behind = place.position + 1;
@@ -442,14 +442,14 @@ impl Tree {
                 && word(behind).prefix() != word(place.position).prefix()
                 && (*place.leaf).is_still(place.order)
             {
-                return Place::NONE;
+                return LeafPosition::NONE;
             }
             let next = self.next(place);
             let entry = self.entry(&next);
             if !entry.is_null() && self.is_version(&self.target_of(entry), target) {
                 next
             } else {
-                Place::NONE
+                LeafPosition::NONE
             }
         }
     }
@@ -465,16 +465,16 @@ impl Tree {
 
     /// The place of an entry of this tree, which may be null for none; with `behind`, the place after it.
     #[inline]
-    fn at(&self, entry: *const Entry, behind: bool) -> Place {
+    fn at(&self, entry: *const Entry, behind: bool) -> LeafPosition {
         if entry.is_null() {
-            return Place::NONE;
+            return LeafPosition::NONE;
         }
         // A walk that a corrupt entry guides could skip others. SAFETY: the caller passes an entry of this
         // tree.
         let target = unsafe {
             if self.checks.verify(entry).is_err() {
                 checks::note(entry);
-                return Place::NONE;
+                return LeafPosition::NONE;
             }
             Entry::target(entry)
         };
@@ -494,7 +494,7 @@ impl Tree {
     /// Returns the same place, or the place of the fence if `self` is at or beyond that: a closed leaf may be
     /// outdated there.
     #[inline]
-    fn within_fence(&self, place: Place) -> Place {
+    fn within_fence(&self, place: LeafPosition) -> LeafPosition {
         // SAFETY: the place is of this tree.
         unsafe {
             if !place.entry.is_null() && !place.ends_before(place.entry) {
@@ -507,7 +507,7 @@ impl Tree {
 
     /// The entry at a place; null if there is none.
     #[inline]
-    pub(crate) fn entry(&self, place: &Place) -> *const Entry {
+    pub(crate) fn entry(&self, place: &LeafPosition) -> *const Entry {
         place.entry
     }
 
@@ -516,7 +516,7 @@ impl Tree {
     /// # Safety
     /// `place` is of this tree, and at an entry.
     #[inline]
-    pub(crate) unsafe fn next(&self, place: &Place) -> Place {
+    pub(crate) unsafe fn next(&self, place: &LeafPosition) -> LeafPosition {
         let mut next = *place;
         // SAFETY: the caller's promise.
         unsafe { self.advance(&mut next) };
@@ -528,7 +528,7 @@ impl Tree {
     /// # Safety
     /// `place` is of this tree, and at an entry.
     #[inline]
-    pub(crate) unsafe fn advance(&self, place: &mut Place) -> bool {
+    pub(crate) unsafe fn advance(&self, place: &mut LeafPosition) -> bool {
         let behind = place.position + 1;
         // SAFETY: the caller's promise.
         unsafe {
@@ -545,7 +545,7 @@ impl Tree {
     /// # Safety
     /// `place` is of this tree, and at an entry.
     #[inline(never)]
-    unsafe fn beyond(&self, place: &Place) -> Place {
+    unsafe fn beyond(&self, place: &LeafPosition) -> LeafPosition {
         // SAFETY: the caller's promise.
         unsafe {
             if place.position + 1 < place.order.live() && !(*place.leaf).is_still(place.order) {
@@ -561,7 +561,7 @@ impl Tree {
     /// # Safety
     /// `place` is of this tree, and at an entry.
     #[inline]
-    pub(crate) unsafe fn prev(&self, place: &Place) -> Place {
+    pub(crate) unsafe fn prev(&self, place: &LeafPosition) -> LeafPosition {
         let mut before = *place;
         // SAFETY: the caller's promise.
         unsafe { self.retreat(&mut before) };
@@ -573,7 +573,7 @@ impl Tree {
     /// # Safety
     /// `place` is of this tree, and at an entry.
     #[inline]
-    pub(crate) unsafe fn retreat(&self, place: &mut Place) -> bool {
+    pub(crate) unsafe fn retreat(&self, place: &mut LeafPosition) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
             let stays = place.position > 0 && place.moved_to(place.position - 1);
@@ -589,7 +589,7 @@ impl Tree {
     /// # Safety
     /// `place` is of this tree, and at an entry.
     #[inline(never)]
-    unsafe fn ahead_of(&self, place: &Place) -> Place {
+    unsafe fn ahead_of(&self, place: &LeafPosition) -> LeafPosition {
         // SAFETY: the caller's promise.
         unsafe {
             let before = match place.position {
@@ -604,7 +604,7 @@ impl Tree {
     ///
     /// # Safety
     /// `place` is of this tree.
-    unsafe fn leaf_behind(&self, place: &Place) -> Option<Place> {
+    unsafe fn leaf_behind(&self, place: &LeafPosition) -> Option<LeafPosition> {
         let up = Up {
             position: place.up.position + 1,
             ..place.up
@@ -620,12 +620,12 @@ impl Tree {
                 return None;
             }
             let (leaf, order) = Tree::child_still_shown(&up)?;
-            let behind = Place {
+            let behind = LeafPosition {
                 leaf,
                 order,
                 fence: Tree::fence_behind(&up),
                 up,
-                ..Place::NONE
+                ..LeafPosition::NONE
             };
             behind.at(0)
         }
@@ -635,7 +635,7 @@ impl Tree {
     ///
     /// # Safety
     /// `place` is of this tree.
-    unsafe fn leaf_before(&self, place: &Place) -> Option<Place> {
+    unsafe fn leaf_before(&self, place: &LeafPosition) -> Option<LeafPosition> {
         let up = Up {
             position: place.up.position.checked_sub(1)?,
             ..place.up
@@ -650,12 +650,12 @@ impl Tree {
                     .unwrap_or(order.live()),
                 false => order.live(),
             };
-            let before = Place {
+            let before = LeafPosition {
                 leaf,
                 order,
                 fence,
                 up,
-                ..Place::NONE
+                ..LeafPosition::NONE
             };
             // Only the first leaf of the tree may be empty.
             before.at(end.checked_sub(1)?)
@@ -678,25 +678,30 @@ impl Tree {
     }
 
     /// The last entry before the target.
-    pub(crate) fn last_before(&self, target: &Target) -> Place {
+    pub(crate) fn last_before(&self, target: &Target) -> LeafPosition {
         // SAFETY: a search only compares with entries of this tree.
         self.last_where(target, true, |entry| unsafe { self.is_before(entry, target) })
     }
 
     /// The last entry at or before the target.
-    pub(crate) fn last_up_to(&self, target: &Target) -> Place {
+    pub(crate) fn last_up_to(&self, target: &Target) -> LeafPosition {
         // SAFETY: as in `last_before`.
         self.last_where(target, false, |entry| unsafe { self.is_up_to(entry, target) })
     }
 
     #[inline]
-    fn last_where(&self, target: &Target, strictly: bool, before: impl Fn(*const Entry) -> bool) -> Place {
+    fn last_where(
+        &self,
+        target: &Target,
+        strictly: bool,
+        before: impl Fn(*const Entry) -> bool,
+    ) -> LeafPosition {
         loop {
             let (place, _) = self.search(target, strictly, &before);
             // A leaf holds the entry it begins with, so only the first leaf can have nothing before the
             // target.
             let Some(position) = place.position.checked_sub(1) else {
-                return Place::NONE;
+                return LeafPosition::NONE;
             };
             // SAFETY: the place is of this tree.
             if let Some(place) = unsafe { place.at(position) } {
@@ -742,7 +747,7 @@ impl Tree {
         }
     }
 
-    pub(crate) fn first(&self) -> Place {
+    pub(crate) fn first(&self) -> LeafPosition {
         loop {
             // SAFETY: the place is of this tree. Only the first leaf may be empty.
             if let Some(place) = unsafe { self.descend_by(|_, _| 0).at(0) } {
@@ -751,11 +756,11 @@ impl Tree {
         }
     }
 
-    pub(crate) fn last(&self) -> Place {
+    pub(crate) fn last(&self) -> LeafPosition {
         loop {
             let place = self.descend_by(|_, order| order.live() - 1);
             let Some(position) = place.order.live().checked_sub(1) else {
-                return Place::NONE;
+                return LeafPosition::NONE;
             };
             // SAFETY: the place is of this tree.
             if let Some(place) = unsafe { place.at(position) } {
@@ -770,7 +775,7 @@ impl Tree {
     /// # Safety
     /// The place is of this tree.
     #[inline]
-    pub(crate) unsafe fn prefetch_ahead(&self, to: &Place, stayed: bool, ahead: usize) {
+    pub(crate) unsafe fn prefetch_ahead(&self, to: &LeafPosition, stayed: bool, ahead: usize) {
         let end = (to.position + ahead + 1).min(to.order.live());
         let first = match stayed {
             true => to.position + ahead,
@@ -787,7 +792,7 @@ impl Tree {
     /// # Safety
     /// The place is of this tree.
     #[inline]
-    pub(crate) unsafe fn prefetch_behind(&self, to: &Place, stayed: bool, ahead: usize) {
+    pub(crate) unsafe fn prefetch_behind(&self, to: &LeafPosition, stayed: bool, ahead: usize) {
         if to.order.live() == 0 {
             return;
         }
@@ -804,7 +809,7 @@ impl Tree {
 }
 
 #[cfg(test)]
-impl Place {
+impl LeafPosition {
     pub(crate) fn entry_for_tests(&self) -> *const Entry {
         self.entry
     }

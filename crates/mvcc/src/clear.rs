@@ -103,14 +103,14 @@ pub(crate) fn bare(user_key: &[u8]) -> Vec<u8> {
 pub(crate) struct Runs {
     /// The number of entries from which a run becomes a range.
     min: usize,
-    done: Vec<Run>,
-    open: Run,
+    done: Vec<ClearedRun>,
+    open: ClearedRun,
     /// The number of entries of the open run.
     len: usize,
 }
 
 #[derive(Default)]
-struct Run {
+struct ClearedRun {
     /// The keys of the entries; for a range only the first.
     keys: Vec<Vec<u8>>,
     /// The end of the range.
@@ -122,7 +122,7 @@ impl Runs {
         Runs {
             min,
             done: Vec::new(),
-            open: Run::default(),
+            open: ClearedRun::default(),
             len: 0,
         }
     }

@@ -93,7 +93,7 @@ impl MvccBatch<'_> {
 
     fn delete_matches(
         &mut self,
-        runs: Vec<Run>,
+        runs: Vec<DeletedRun>,
         timestamp: Timestamp,
         options: &PredicateDeleteOptions,
         mut result: PredicateDeleteResult,
@@ -232,7 +232,7 @@ struct Match {
 }
 
 /// Keys to delete, between which no key stays.
-struct Run {
+struct DeletedRun {
     first: Vec<u8>,
     last: Vec<u8>,
     len: u64,
@@ -242,7 +242,7 @@ struct Run {
     live: MvccStats,
 }
 
-impl Run {
+impl DeletedRun {
     fn is_long(&self, options: &PredicateDeleteOptions) -> bool {
         options.min_range_keys.is_some_and(|min| self.len >= min)
     }
@@ -250,14 +250,14 @@ impl Run {
 
 #[derive(Default)]
 struct Matches {
-    runs: Vec<Run>,
+    runs: Vec<DeletedRun>,
     resume: Option<Resume>,
 }
 
 impl Matches {
     fn add(&mut self, key: Match, live: MvccStats, continues: bool, options: &PredicateDeleteOptions) {
         if !continues || self.runs.is_empty() {
-            self.runs.push(Run {
+            self.runs.push(DeletedRun {
                 first: key.user_key.clone(),
                 last: Vec::new(),
                 len: 0,

@@ -27,7 +27,7 @@ use crate::{Error, Options};
 /// ```
 pub struct SstFileWriter<'a> {
     /// A mutex, because files are opened through a shared borrow, as in the `rocksdb` crate.
-    state: Mutex<State>,
+    state: Mutex<WriterState>,
     /// The timestamps of the options.
     timestamp_size: usize,
     /// The reason not to open a file, from the options.
@@ -35,7 +35,7 @@ pub struct SstFileWriter<'a> {
     _options: PhantomData<&'a Options>,
 }
 
-struct State {
+struct WriterState {
     writer: esker::SstFileWriter,
     /// The size of the last finished file in bytes, until another one is opened.
     finished: Option<u64>,
@@ -45,7 +45,7 @@ impl<'a> SstFileWriter<'a> {
     /// Creates a writer of tables with these options.
     pub fn create(opts: &'a Options) -> SstFileWriter<'a> {
         SstFileWriter {
-            state: Mutex::new(State {
+            state: Mutex::new(WriterState {
                 writer: esker::SstFileWriter::new(&opts.inner),
                 finished: None,
             }),

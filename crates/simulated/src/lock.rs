@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{self, PoisonError, TryLockError};
 use std::time::Duration;
 
-use crate::world::{Place, place};
+use crate::world::{ThreadSlot, place};
 
 /// A mutex with parking_lot's interface.
 #[derive(Default)]
@@ -199,7 +199,7 @@ impl Condvar {
 
     fn wait_simulated<T>(
         &self,
-        place: &Place,
+        place: &ThreadSlot,
         guard: &mut MutexGuard<'_, T>,
         limit: Option<Duration>,
     ) -> bool {
@@ -280,7 +280,7 @@ impl<T> RwLock<T> {
         }
     }
 
-    fn take<G>(&self, place: &Place, attempt: impl Fn() -> Option<G>) -> G {
+    fn take<G>(&self, place: &ThreadSlot, attempt: impl Fn() -> Option<G>) -> G {
         place.point("");
         loop {
             match attempt() {

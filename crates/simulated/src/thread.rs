@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread as real;
 
-use crate::world::{Place, place};
+use crate::world::{ThreadSlot, place};
 
 /// The result of a thread, or its panic.
 pub type Result<T> = real::Result<T>;
@@ -24,7 +24,7 @@ impl Default for Builder {
 /// A thread that can be waited for.
 pub struct JoinHandle<T> {
     thread: real::JoinHandle<Result<T>>,
-    place: Option<Place>,
+    place: Option<ThreadSlot>,
 }
 
 impl<T> std::fmt::Debug for JoinHandle<T> {
@@ -36,16 +36,16 @@ impl<T> std::fmt::Debug for JoinHandle<T> {
 /// A thread started in a [`scope`] that can be waited for.
 pub struct ScopedJoinHandle<'scope, T> {
     thread: real::ScopedJoinHandle<'scope, Result<T>>,
-    place: Option<Place>,
+    place: Option<ThreadSlot>,
 }
 
 /// A scope of threads that may borrow.
 pub struct Scope<'scope, 'env> {
     real: &'scope real::Scope<'scope, 'env>,
-    started: Arc<Mutex<Vec<Place>>>,
+    started: Arc<Mutex<Vec<ThreadSlot>>>,
 }
 
-fn await_end(thread: &Option<Place>) {
+fn await_end(thread: &Option<ThreadSlot>) {
     if let (Some(thread), Some(me)) = (thread, place()) {
         thread.await_end(&me);
     }
@@ -67,7 +67,7 @@ impl<T> ScopedJoinHandle<'_, T> {
     }
 }
 
-fn live<T>(place: Option<Place>, body: impl FnOnce() -> T) -> Result<T> {
+fn live<T>(place: Option<ThreadSlot>, body: impl FnOnce() -> T) -> Result<T> {
     match place {
         Some(place) => place.enter(body),
         None => Ok(body()),
@@ -87,11 +87,11 @@ impl Builder {
         Builder { name }
     }
 
-    fn child(&self) -> Option<Place> {
+    fn child(&self) -> Option<ThreadSlot> {
         place().map(|place| place.child(&self.name))
     }
 
-    fn started(place: &Option<Place>, failed: bool) {
+    fn started(place: &Option<ThreadSlot>, failed: bool) {
         match place {
             Some(place) if failed => place.forget(),
             _ => crate::point(""),
@@ -157,7 +157,7 @@ where
     F: for<'scope> FnOnce(&Scope<'scope, 'env>) -> T,
 {
     /// The standard library's wait for scoped threads is unknown to a world, so this one comes first.
-    struct AwaitAll(Arc<Mutex<Vec<Place>>>);
+    struct AwaitAll(Arc<Mutex<Vec<ThreadSlot>>>);
     impl Drop for AwaitAll {
         fn drop(&mut self) {
             let Some(me) = place() else { return };
@@ -166,7 +166,7 @@ where
         }
     }
     real::scope(|real| {
-        let started: Arc<Mutex<Vec<Place>>> = Arc::default();
+        let started: Arc<Mutex<Vec<ThreadSlot>>> = Arc::default();
         let _all = AwaitAll(started.clone());
         body(&Scope { real, started })
     })

@@ -49,10 +49,10 @@ pub struct Outcome {
 const SILENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct World {
-    state: Mutex<State>,
+    state: Mutex<WorldState>,
 }
 
-struct State {
+struct WorldState {
     scheduler: Scheduler,
     chance: Rng,
     threads: Vec<Thread>,
@@ -128,19 +128,19 @@ const BEHIND: u64 = 1000;
 const NOTHING: usize = 0;
 
 thread_local! {
-    static CURRENT: RefCell<Option<Place>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<ThreadSlot>> = const { RefCell::new(None) };
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
 /// A thread's place in a world.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct ThreadSlot {
     world: Arc<World>,
     thread: usize,
 }
 
 /// The calling thread's place, if it belongs to a world.
-pub(crate) fn place() -> Option<Place> {
+pub(crate) fn place() -> Option<ThreadSlot> {
     // Also `None` while thread-local variables are dropped.
     CURRENT
         .try_with(|current| current.borrow().clone())
@@ -221,7 +221,7 @@ pub fn run(settings: Settings, body: impl FnOnce() + Send + 'static) -> Outcome 
     HOOK.call_once(keep_panics);
     let (ended, watch) = channel();
     let world = Arc::new(World {
-        state: Mutex::new(State {
+        state: Mutex::new(WorldState {
             scheduler: Scheduler::new(settings.strategy, settings.seed),
             chance: Rng::with_seed(settings.seed ^ 0x5eed),
             threads: Vec::new(),
@@ -239,7 +239,7 @@ pub fn run(settings: Settings, body: impl FnOnce() + Send + 'static) -> Outcome 
             ended,
         }),
     });
-    let first = Place {
+    let first = ThreadSlot {
         thread: register(&world, "main"),
         world: world.clone(),
     };
@@ -335,7 +335,7 @@ impl World {
     }
 }
 
-impl State {
+impl WorldState {
     fn open_current(&self) {
         self.threads[self.current].gate.open();
     }
@@ -473,7 +473,7 @@ impl State {
     }
 }
 
-impl Place {
+impl ThreadSlot {
     /// Runs a thread's body.
     pub fn enter<T>(&self, body: impl FnOnce() -> T) -> std::thread::Result<T> {
         self.wait_for_turn();
@@ -491,8 +491,8 @@ impl Place {
     }
 
     /// A new thread of that name, which must [`enter`](Place::enter).
-    pub fn child(&self, name: &str) -> Place {
-        Place {
+    pub fn child(&self, name: &str) -> ThreadSlot {
+        ThreadSlot {
             thread: register(&self.world, name),
             world: self.world.clone(),
         }
@@ -583,7 +583,7 @@ impl Place {
     }
 
     /// Returns when this thread has ended.
-    pub fn await_end(&self, waiting: &Place) {
+    pub fn await_end(&self, waiting: &ThreadSlot) {
         while locked(&self.world.state).threads[self.thread].status != Status::Done {
             waiting.wait_on(self.key(), None);
         }
@@ -611,7 +611,7 @@ impl Place {
     }
 }
 
-impl State {
+impl WorldState {
     fn wake(&mut self, on: usize) {
         for &thread in &self.alive {
             let status = &mut self.threads[thread].status;

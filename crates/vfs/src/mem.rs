@@ -19,7 +19,7 @@ use parking_lot::RwLockReadGuard;
 use self::file::{Reader, Writer};
 pub use self::inode::UnsyncedPolicy;
 use self::inode::{Data, Handle, Inode};
-use self::state::{Lock, Shared, State};
+use self::state::{Lock, MemState, Shared};
 use self::tree::{Node, Tree};
 use crate::{CreateOptions, FileLock, FileSystem, OpenOptions, RandomAccessFile, WritableFile};
 
@@ -145,7 +145,7 @@ impl MemFs {
         &self,
         action: &str,
         path: &Path,
-        change: impl FnOnce(&mut State) -> io::Result<T>,
+        change: impl FnOnce(&mut MemState) -> io::Result<T>,
     ) -> Result<T> {
         change(&mut self.0.state.lock()).map_err(|e| Error::io(action, path, e))
     }

@@ -121,9 +121,9 @@ pub(crate) trait InFlight: Send {
 /// assert_eq!(&read.wait()?[..], b"bytes");
 /// # Ok::<(), base::Error>(())
 /// ```
-pub struct PendingRead(State);
+pub struct PendingRead(ReadState);
 
-enum State {
+enum ReadState {
     Done(Result<ReadBuffer>),
     InFlight(Box<dyn InFlight>),
 }
@@ -136,7 +136,7 @@ impl PendingRead {
         read: impl FnOnce(&mut [u8]) -> Result<usize>,
     ) -> PendingRead {
         let read = read(buffer.resize(len));
-        PendingRead(State::Done(read.map(|read| {
+        PendingRead(ReadState::Done(read.map(|read| {
             buffer.narrow(0, read);
             buffer
         })))
@@ -144,11 +144,11 @@ impl PendingRead {
 
     /// A failed read.
     pub fn failed(error: Error) -> PendingRead {
-        PendingRead(State::Done(Err(error)))
+        PendingRead(ReadState::Done(Err(error)))
     }
 
     pub(crate) fn in_flight(read: Box<dyn InFlight>) -> PendingRead {
-        PendingRead(State::InFlight(read))
+        PendingRead(ReadState::InFlight(read))
     }
 
     /// Shows the read's result to `told` when it is waited for; not if the read is dropped before.
@@ -173,16 +173,16 @@ impl PendingRead {
     /// Errors: those of the file system.
     pub fn wait(self) -> Result<ReadBuffer> {
         match self.0 {
-            State::Done(read) => read,
-            State::InFlight(read) => read.wait(),
+            ReadState::Done(read) => read,
+            ReadState::InFlight(read) => read.wait(),
         }
     }
 
     /// True if [`wait`](PendingRead::wait) would return without waiting. Does not wait itself.
     pub fn is_done(&mut self) -> bool {
         match &mut self.0 {
-            State::Done(_) => true,
-            State::InFlight(read) => read.is_done(),
+            ReadState::Done(_) => true,
+            ReadState::InFlight(read) => read.is_done(),
         }
     }
 }
@@ -206,9 +206,9 @@ impl<F: FnOnce(Result<ReadBuffer>) -> Result<ReadBuffer> + Send> InFlight for Th
 impl fmt::Debug for PendingRead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match &self.0 {
-            State::Done(Ok(_)) => "PendingRead(done)",
-            State::Done(Err(_)) => "PendingRead(failed)",
-            State::InFlight(_) => "PendingRead(in flight)",
+            ReadState::Done(Ok(_)) => "PendingRead(done)",
+            ReadState::Done(Err(_)) => "PendingRead(failed)",
+            ReadState::InFlight(_) => "PendingRead(in flight)",
         })
     }
 }

@@ -172,7 +172,7 @@ enum Physical {
 }
 
 /// The location of the last logical record.
-enum Place {
+enum RecordLocation {
     Chunk { start: usize, end: usize },
     Fragments,
 }
@@ -186,7 +186,7 @@ enum Go {
 
 /// The result of an intact physical record.
 enum Taken {
-    Whole(Place),
+    Whole(RecordLocation),
     /// No logical record, or only a part of one.
     Part,
     NoFurther,
@@ -248,8 +248,8 @@ impl Reader {
     /// RocksDB does not use.
     pub fn read_record(&mut self) -> Result<Option<&[u8]>> {
         match self.read_place()? {
-            Some(Place::Chunk { start, end }) => Ok(Some(&self.chunk[start..end])),
-            Some(Place::Fragments) => Ok(Some(&self.fragments)),
+            Some(RecordLocation::Chunk { start, end }) => Ok(Some(&self.chunk[start..end])),
+            Some(RecordLocation::Fragments) => Ok(Some(&self.fragments)),
             None => Ok(None),
         }
     }
@@ -262,15 +262,15 @@ impl Reader {
             *record = Vec::new();
         }
         match self.read_place()? {
-            Some(Place::Chunk { start, end }) => record.extend_from_slice(&self.chunk[start..end]),
-            Some(Place::Fragments) => std::mem::swap(record, &mut self.fragments),
+            Some(RecordLocation::Chunk { start, end }) => record.extend_from_slice(&self.chunk[start..end]),
+            Some(RecordLocation::Fragments) => std::mem::swap(record, &mut self.fragments),
             None => return Ok(false),
         }
         Ok(true)
     }
 
     /// The location of the next record.
-    fn read_place(&mut self) -> Result<Option<Place>> {
+    fn read_place(&mut self) -> Result<Option<RecordLocation>> {
         match &self.end {
             None => {}
             Some(End::OfFile | End::Stopped(_)) => return Ok(None),
@@ -377,7 +377,7 @@ impl Reader {
         self.chunk_offset + position as u64
     }
 
-    fn next_record(&mut self) -> Result<Option<Place>> {
+    fn next_record(&mut self) -> Result<Option<RecordLocation>> {
         self.in_fragments = false;
         self.fragments.clear();
         self.unused = 0;
@@ -450,7 +450,7 @@ impl Reader {
                 }
                 self.record_offset = self.found_at;
                 if self.frames.is_none() {
-                    return Ok(Taken::Whole(Place::Chunk { start, end }));
+                    return Ok(Taken::Whole(RecordLocation::Chunk { start, end }));
                 }
                 self.begin_fragments()?;
                 self.add_fragment(start, end, true)
@@ -587,7 +587,7 @@ impl Reader {
             return Ok(Taken::Part);
         }
         self.record_offset = self.fragments_offset;
-        Ok(Taken::Whole(Place::Fragments))
+        Ok(Taken::Whole(RecordLocation::Fragments))
     }
 
     /// The physical record is intact but invalid here: reports it, together with the open record, if any.
@@ -620,7 +620,7 @@ impl Reader {
     }
 
     /// The file ends here; an open record is cut off.
-    fn end_of_file(&mut self) -> Result<Option<Place>> {
+    fn end_of_file(&mut self) -> Result<Option<RecordLocation>> {
         if self.in_fragments {
             self.in_fragments = false;
             let (offset, bytes) = (self.fragments_offset, self.fragments.len());

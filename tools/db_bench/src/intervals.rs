@@ -46,7 +46,7 @@ pub struct Interval {
 }
 
 /// The figures that a thread hands over.
-pub struct Part<'a> {
+pub struct ThreadFigures<'a> {
     /// The number of the thread.
     pub thread: usize,
     /// The interval that the figures belong to.
@@ -111,7 +111,7 @@ impl Intervals {
 
     /// Takes the figures that a thread collected in an interval. From now on the thread collects in interval
     /// `next`, or, if that is `None`, is done.
-    pub fn hand_over(&self, part: &Part<'_>, next: Option<u64>) {
+    pub fn hand_over(&self, part: &ThreadFigures<'_>, next: Option<u64>) {
         let mut inner = self.inner.lock().expect("no thread panics in here");
         let inner = &mut *inner;
         let offset = (part.interval - inner.closed.len() as u64) as usize;
@@ -177,8 +177,8 @@ mod tests {
         latencies
     }
 
-    fn part(thread: usize, interval: u64, latencies: &Latencies) -> Part<'_> {
-        Part {
+    fn part(thread: usize, interval: u64, latencies: &Latencies) -> ThreadFigures<'_> {
+        ThreadFigures {
             thread,
             interval,
             excluded: false,

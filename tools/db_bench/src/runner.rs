@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::flags::Flags;
 use crate::flamegraph;
-use crate::intervals::{Intervals, Latencies, Part, Sample};
+use crate::intervals::{Intervals, Latencies, Sample, ThreadFigures};
 use crate::mixgraph::SineRate;
 use crate::op::Op;
 use crate::report::Summary;
@@ -239,7 +239,7 @@ impl<'a> Thread<'a> {
     }
 
     fn hand_over(&mut self, intervals: &Intervals, next: Option<u64>) {
-        let part = Part {
+        let part = ThreadFigures {
             thread: self.id,
             interval: self.interval.0,
             excluded: self.excluded,

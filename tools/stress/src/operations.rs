@@ -13,7 +13,7 @@ use crate::keys;
 use crate::stress::{is_called_off, is_collision};
 use crate::trace::{Change, Trace};
 use crate::verify;
-use crate::worker::{BATCH, Held, SCAN_WIDTH, Worker};
+use crate::worker::{BATCH, HeldSnapshot, SCAN_WIDTH, Worker};
 
 impl<'a> Worker<'a> {
     /// Does `operations`, or as many as possible before a failure or until the database must be reopened, and
@@ -296,7 +296,7 @@ impl<'a> Worker<'a> {
             true => flags.snapshot_hold_ops.saturating_mul(10),
             false => flags.snapshot_hold_ops,
         };
-        self.snapshots.push_back(Held {
+        self.snapshots.push_back(HeldSnapshot {
             release_at: self.at.saturating_add(hold),
             snapshot,
             handle,
@@ -307,8 +307,8 @@ impl<'a> Worker<'a> {
     }
 
     /// Checks that a snapshot still shows what it showed when it was taken, and releases it.
-    fn release(&mut self, held: Held) -> Outcome {
-        let Held {
+    fn release(&mut self, held: HeldSnapshot) -> Outcome {
+        let HeldSnapshot {
             snapshot,
             handle,
             seen,

@@ -36,7 +36,7 @@ pub struct Survived {
 }
 
 /// The part of an operation that concerns some families.
-struct Part<'a> {
+struct FamilyPart<'a> {
     operation: &'a Operation,
     changes: Vec<Change>,
 }
@@ -107,9 +107,9 @@ impl History {
         let parts = self.events.operations.iter().filter_map(|operation| {
             let changes = operation.changes.iter().copied();
             let changes: Vec<Change> = changes.filter(|change| concerns(family_of(change))).collect();
-            (!changes.is_empty()).then_some(Part { operation, changes })
+            (!changes.is_empty()).then_some(FamilyPart { operation, changes })
         });
-        let (mut done, pending): (Vec<Part<'_>>, Vec<Part<'_>>) =
+        let (mut done, pending): (Vec<FamilyPart<'_>>, Vec<FamilyPart<'_>>) =
             parts.partition(|part| part.operation.seqno.is_some());
         done.sort_by_key(seqno);
         self.clear(&mut done, &mut survived.values);
@@ -172,7 +172,7 @@ impl History {
 
     /// A drop of a family is durable when it returns, and its rows do not matter any more: operations on
     /// families before they were cleared become part of the base.
-    fn clear(&self, done: &mut Vec<Part<'_>>, values: &mut [ExpectedValue]) {
+    fn clear(&self, done: &mut Vec<FamilyPart<'_>>, values: &mut [ExpectedValue]) {
         let mut cleared: Vec<Option<SeqNo>> = Vec::new();
         for part in &*done {
             for change in &part.changes {
@@ -195,7 +195,7 @@ impl History {
     }
 
     /// The number of the first operations that must have survived.
-    fn floor(&self, done: &[Part<'_>], concerns: &dyn Fn(usize) -> bool) -> usize {
+    fn floor(&self, done: &[FamilyPart<'_>], concerns: &dyn Fn(usize) -> bool) -> usize {
         if self.all_acknowledged {
             return done.len();
         }
@@ -212,7 +212,7 @@ impl History {
     }
 
     /// The keys of operations in progress.
-    fn under_way(&self, pending: &[Part<'_>], values: &[ExpectedValue]) -> Vec<bool> {
+    fn under_way(&self, pending: &[FamilyPart<'_>], values: &[ExpectedValue]) -> Vec<bool> {
         let mut under_way = vec![false; values.len()];
         for change in pending.iter().flat_map(|part| &part.changes) {
             self.effect(*change, values, &mut |index, _| under_way[index] = true);
@@ -224,11 +224,11 @@ impl History {
     /// `None` if an operation survived in part, or if its keys have neither the old values nor the new.
     fn came_true<'a, 'b>(
         &self,
-        pending: &'a [Part<'b>],
+        pending: &'a [FamilyPart<'b>],
         next: SeqNo,
         values: &[ExpectedValue],
         found: &[Option<u32>],
-    ) -> Option<Vec<&'a Part<'b>>> {
+    ) -> Option<Vec<&'a FamilyPart<'b>>> {
         let mut came_true = Vec::new();
         for part in pending {
             let (mut as_before, mut as_after) = (true, true);
@@ -253,8 +253,8 @@ impl History {
     #[expect(clippy::too_many_arguments, reason = "a message about all of it")]
     fn no_prefix(
         &self,
-        done: &[Part<'_>],
-        pending: &[Part<'_>],
+        done: &[FamilyPart<'_>],
+        pending: &[FamilyPart<'_>],
         survived: &Survived,
         found: &[Option<u32>],
         count: usize,
@@ -301,7 +301,7 @@ fn family_of(change: &Change) -> usize {
     }
 }
 
-fn seqno(part: &Part<'_>) -> SeqNo {
+fn seqno(part: &FamilyPart<'_>) -> SeqNo {
     part.operation.seqno.unwrap_or(SeqNo::MAX)
 }
 

@@ -11,14 +11,14 @@ use vfs::{Call, FileSync, FileSystem, Layer, Op, WritableFile};
 
 /// A file and the bytes appended since its last sync.
 #[derive(Debug)]
-struct Held {
+struct UnsyncedFile {
     file: Box<dyn WritableFile>,
     unsynced: Vec<u8>,
     /// True if its writer has closed it; it is closed when the last of its bytes is written.
     closed: bool,
 }
 
-impl Held {
+impl UnsyncedFile {
     fn hand_over(&mut self) -> Result<()> {
         let unsynced = std::mem::take(&mut self.unsynced);
         if !unsynced.is_empty() {
@@ -37,7 +37,7 @@ impl Held {
     }
 }
 
-type Shared = Arc<Mutex<Held>>;
+type Shared = Arc<Mutex<UnsyncedFile>>;
 
 /// A file system that holds back unsynced data; see the module's documentation.
 #[derive(Clone, Debug)]
@@ -93,7 +93,7 @@ impl Layer for UnsyncedFs {
     }
 
     fn writer(&self, path: &Path, file: Box<dyn WritableFile>) -> Box<dyn WritableFile> {
-        let held = Arc::new(Mutex::new(Held {
+        let held = Arc::new(Mutex::new(UnsyncedFile {
             file,
             unsynced: Vec::new(),
             closed: false,

@@ -36,14 +36,14 @@ pub struct Worker<'a> {
     /// True while an operation changes something: if it fails, its effect is unknown.
     pub(super) changing: bool,
     /// The held snapshots; the first is released first.
-    pub(super) snapshots: VecDeque<Held>,
+    pub(super) snapshots: VecDeque<HeldSnapshot>,
     /// The run of ascending keys that it writes.
-    pub(super) run: Run,
+    pub(super) run: AscendingKeys,
     pub done: Done,
 }
 
 /// A snapshot, and the values of some keys that it must show.
-pub(super) struct Held {
+pub(super) struct HeldSnapshot {
     pub(super) release_at: u64,
     pub(super) snapshot: Snapshot,
     pub(super) handle: ColumnFamily,
@@ -76,7 +76,7 @@ impl<'a> Worker<'a> {
             at: 0,
             changing: false,
             snapshots: VecDeque::new(),
-            run: Run::default(),
+            run: AscendingKeys::default(),
             done: Done::default(),
         }
     }
@@ -295,7 +295,7 @@ impl<'a> Worker<'a> {
 
 /// Keys of one family that are written in ascending order.
 #[derive(Default)]
-pub(super) struct Run {
+pub(super) struct AscendingKeys {
     pub(super) family: usize,
     pub(super) next: u64,
     pub(super) left: u64,

@@ -12,7 +12,7 @@ use crate::expected_value::ExpectedValue;
 use crate::failure::{Failure, Outcome};
 use crate::keys;
 use crate::trace::Change;
-use crate::worker::{BATCH, Run, Worker};
+use crate::worker::{AscendingKeys, BATCH, Worker};
 
 impl Worker<'_> {
     pub(super) fn new_batch(&self) -> base::Result<WriteBatch> {
@@ -26,7 +26,7 @@ impl Worker<'_> {
             return (self.family(), self.key());
         }
         if self.run.left == 0 || self.run.next >= self.stress.expected.keys() {
-            self.run = Run {
+            self.run = AscendingKeys {
                 family: self.family(),
                 next: self.key(),
                 left: keys,

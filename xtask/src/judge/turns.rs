@@ -61,7 +61,7 @@ fn run(turns: usize, words: &[&str]) -> Result<Count, Fault> {
             .arg(shell::root().join("xtask/src/judge/turns.c"))
             .arg(&theirs),
     )?;
-    let place = Place::new(&scratch);
+    let place = DatabaseDir::new(&scratch);
     let database = place.0.join("database");
     let mut count = Count::default();
     for turn in 0..turns {
@@ -110,21 +110,21 @@ pub fn theirs() -> Result<PathBuf, Fault> {
 }
 
 /// The directory of the database, which is removed at the end.
-struct Place(PathBuf);
+struct DatabaseDir(PathBuf);
 
-impl Place {
+impl DatabaseDir {
     /// Creates the directory in memory if the machine has such a file system: a turn ends its process without
     /// a power loss.
-    fn new(scratch: &Path) -> Place {
+    fn new(scratch: &Path) -> DatabaseDir {
         let memory = Path::new("/dev/shm");
         let home = if memory.is_dir() { memory } else { scratch };
         let dir = home.join(format!("esker-turns-{}", std::process::id()));
         let _ = fs::create_dir_all(&dir);
-        Place(dir)
+        DatabaseDir(dir)
     }
 }
 
-impl Drop for Place {
+impl Drop for DatabaseDir {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }

@@ -9,12 +9,12 @@ use crate::shell;
 pub struct Sources {
     /// The release of RocksDB.
     pub release: String,
-    pub parts: Vec<Part>,
+    pub parts: Vec<SourceGroup>,
 }
 
 /// Sources that are compiled with the same flags.
 #[derive(Debug)]
-pub struct Part {
+pub struct SourceGroup {
     /// The prefix of the names of the objects.
     pub name: &'static str,
     pub root: PathBuf,
@@ -91,7 +91,7 @@ impl Sources {
             rocksdb_sys.clone(),
         ];
         includes.extend([&snappy, &lz4, &zstd, &zlib, &bzip2].map(Clone::clone));
-        let of_c = |name, root: &Path, files, defines: &[&'static str]| Part {
+        let of_c = |name, root: &Path, files, defines: &[&'static str]| SourceGroup {
             name,
             root: root.to_path_buf(),
             files,
@@ -104,14 +104,14 @@ impl Sources {
             .map(|part| in_directory(&zstd.join(part)))
             .collect();
         let parts = vec![
-            Part {
+            SourceGroup {
                 name: "rocksdb",
                 files: of_rocksdb(&rocksdb_sys)?,
                 root: rocksdb_sys.clone(),
                 includes,
                 defines: DEFINES.to_vec(),
             },
-            Part {
+            SourceGroup {
                 name: "snappy",
                 files: ["snappy.cc", "snappy-sinksource.cc", "snappy-c.cc"]
                     .map(|file| snappy.join(file))

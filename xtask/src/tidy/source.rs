@@ -41,7 +41,7 @@ impl Source {
 
 /// The context of a character.
 #[derive(Clone, Copy, PartialEq)]
-enum State {
+enum CharContext {
     Code,
     LineComment,
     BlockComment { depth: usize },
@@ -52,14 +52,14 @@ enum State {
 fn split(text: &str) -> Vec<Line> {
     let chars: Vec<char> = text.chars().collect();
     let mut lines = vec![Line::default()];
-    let mut state = State::Code;
+    let mut state = CharContext::Code;
     let mut i = 0;
     while i < chars.len() {
         let c = chars[i];
         let next = chars.get(i + 1).copied().unwrap_or('\0');
         if c == '\n' {
-            if state == State::LineComment {
-                state = State::Code;
+            if state == CharContext::LineComment {
+                state = CharContext::Code;
             }
             lines.push(Line::default());
             i += 1;
@@ -67,26 +67,26 @@ fn split(text: &str) -> Vec<Line> {
         }
         let line = lines.last_mut().expect("at least one line");
         match state {
-            State::Code => match (c, next) {
+            CharContext::Code => match (c, next) {
                 ('/', '/') => {
-                    state = State::LineComment;
+                    state = CharContext::LineComment;
                     line.comment.push_str("//");
                     i += 2;
                 }
                 ('/', '*') => {
-                    state = State::BlockComment { depth: 1 };
+                    state = CharContext::BlockComment { depth: 1 };
                     line.comment.push_str("/*");
                     i += 2;
                 }
                 ('"', _) => {
-                    state = State::Text;
+                    state = CharContext::Text;
                     line.code.push('"');
                     i += 1;
                 }
                 ('r', '"' | '#') if !ends_in_word(&line.code) => {
                     let hashes = chars[i + 1..].iter().take_while(|&&c| c == '#').count();
                     if chars.get(i + 1 + hashes) == Some(&'"') {
-                        state = State::RawText { hashes };
+                        state = CharContext::RawText { hashes };
                         line.code.push('"');
                         i += hashes + 2;
                     } else {
@@ -108,11 +108,11 @@ fn split(text: &str) -> Vec<Line> {
                     i += 1;
                 }
             },
-            State::LineComment => {
+            CharContext::LineComment => {
                 line.comment.push(c);
                 i += 1;
             }
-            State::BlockComment { depth } => {
+            CharContext::BlockComment { depth } => {
                 line.comment.push(c);
                 i += 1;
                 let deeper = match (c, next) {
@@ -123,27 +123,27 @@ fn split(text: &str) -> Vec<Line> {
                 line.comment.push(next);
                 i += 1;
                 state = if deeper == 0 {
-                    State::Code
+                    CharContext::Code
                 } else {
-                    State::BlockComment { depth: deeper }
+                    CharContext::BlockComment { depth: deeper }
                 };
             }
-            State::Text => match c {
+            CharContext::Text => match c {
                 '\\' if next == '\n' => i += 1,
                 '\\' => i += 2,
                 '"' => {
                     line.code.push('"');
-                    state = State::Code;
+                    state = CharContext::Code;
                     i += 1;
                 }
                 _ => i += 1,
             },
-            State::RawText { hashes } => {
+            CharContext::RawText { hashes } => {
                 let closes = c == '"' && chars[i + 1..].iter().take_while(|&&c| c == '#').count() >= hashes;
                 i += 1;
                 if closes {
                     line.code.push('"');
-                    state = State::Code;
+                    state = CharContext::Code;
                     i += hashes;
                 }
             }

@@ -14,11 +14,11 @@ use testkit::oracle;
 
 use crate::fixtures::{fill, rows};
 
-struct Place {
+struct BackupDirs {
     dir: TempDir,
 }
 
-impl Place {
+impl BackupDirs {
     fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
@@ -100,7 +100,7 @@ fn by_turns_in_one_directory() {
     if oracle::ldb().is_none() {
         return;
     }
-    let place = Place {
+    let place = BackupDirs {
         dir: TempDir::new().unwrap(),
     };
     let path = place.path("db");
@@ -179,7 +179,7 @@ fn one_table_has_one_name() {
     if oracle::ldb().is_none() {
         return;
     }
-    let place = Place {
+    let place = BackupDirs {
         dir: TempDir::new().unwrap(),
     };
     let path = place.path("db");
@@ -239,7 +239,7 @@ fn the_second_schema_is_read_too() {
     if oracle::ldb().is_none() {
         return;
     }
-    let place = Place {
+    let place = BackupDirs {
         dir: TempDir::new().unwrap(),
     };
     let path = place.path("db");

@@ -16,13 +16,13 @@ use crate::text::{Collector, Keys, check_files};
 
 /// The inputs of the last `define`.
 #[derive(Default)]
-struct State {
+struct CursorInputs {
     cmp: Option<UserComparator>,
     points: Vec<(Vec<u8>, Vec<u8>)>,
     ranges: Vec<RangeTombstone>,
 }
 
-impl State {
+impl CursorInputs {
     fn cmp(&self) -> UserComparator {
         self.cmp.clone().unwrap_or(UserComparator::Bytewise)
     }
@@ -30,15 +30,19 @@ impl State {
 
 #[test]
 fn compaction_cursor() {
-    datadriven::run("tests/testdata/compaction_cursor", |_| State::default(), run);
+    datadriven::run(
+        "tests/testdata/compaction_cursor",
+        |_| CursorInputs::default(),
+        run,
+    );
 }
 
 #[test]
 fn split() {
-    datadriven::run("tests/testdata/split", |_| State::default(), run);
+    datadriven::run("tests/testdata/split", |_| CursorInputs::default(), run);
 }
 
-fn run(state: &mut State, case: &mut TestCase) -> String {
+fn run(state: &mut CursorInputs, case: &mut TestCase) -> String {
     match case.directive.as_str() {
         "define" => {
             state.cmp = case
@@ -103,7 +107,7 @@ impl CompactionFilter for ByValue {
     }
 }
 
-fn compact(state: &State, case: &mut TestCase) -> String {
+fn compact(state: &CursorInputs, case: &mut TestCase) -> String {
     let cmp = state.cmp();
     let keys = Keys::of(&cmp);
     let mut rules = CompactionRules::new(cmp.clone());

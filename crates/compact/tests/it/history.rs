@@ -23,20 +23,20 @@ use crate::text::{Collector, Keys, OutputFile, check_files};
 
 /// The entries of one or several levels: points in any order, tombstones as they are read.
 #[derive(Clone, Debug, Default)]
-struct Run {
+struct LevelEntries {
     points: Vec<(Vec<u8>, Vec<u8>)>,
     tombstones: Vec<RangeTombstone>,
 }
 
-impl Run {
+impl LevelEntries {
     fn print(&self, keys: Keys) -> String {
         let points = self.points.iter().map(|(key, value)| keys.entry(key, value));
         let ranges = self.tombstones.iter().map(|tombstone| keys.tombstone(tombstone));
         points.chain(ranges).collect::<Vec<_>>().join("\n")
     }
 
-    fn of_files(files: &[OutputFile], cmp: &UserComparator) -> Run {
-        let mut run = Run::default();
+    fn of_files(files: &[OutputFile], cmp: &UserComparator) -> LevelEntries {
+        let mut run = LevelEntries::default();
         for file in files {
             run.points.extend(file.points.iter().cloned());
             run.tombstones.extend(file_tombstones(file, cmp).tombstones());
@@ -57,7 +57,7 @@ fn file_tombstones(file: &OutputFile, cmp: &UserComparator) -> FragmentedTombsto
 /// The value that a reader at `seqno`, and at `timestamp` if there are timestamps, finds for `key` (without
 /// timestamp).
 fn view(
-    runs: &[&Run],
+    runs: &[&LevelEntries],
     cmp: &UserComparator,
     operator: &dyn MergeOperator,
     key: &[u8],
@@ -135,7 +135,7 @@ struct Setting {
 }
 
 impl Setting {
-    fn views(&self, runs: &[&Run]) -> Vec<(SeqNo, u64, String, Option<Vec<u8>>)> {
+    fn views(&self, runs: &[&LevelEntries]) -> Vec<(SeqNo, u64, String, Option<Vec<u8>>)> {
         let mut views = Vec::new();
         for key in &self.keys {
             for &(seqno, timestamp) in &self.readers {
@@ -158,11 +158,11 @@ impl Setting {
 }
 
 /// A history of `len` operations as entries, one sequence number each, and as a model.
-fn history(rng: &mut TestRng, setting: &Setting, len: usize) -> (Vec<Run>, Model) {
+fn history(rng: &mut TestRng, setting: &Setting, len: usize) -> (Vec<LevelEntries>, Model) {
     let stamps = setting.cmp.timestamp_size() > 0;
     let mut model = Model::new();
     model.create_family(0, UserComparator::Bytewise, Some(Arc::clone(&setting.operator)));
-    let mut runs = vec![Run::default(); len];
+    let mut runs = vec![LevelEntries::default(); len];
     // Keys that are deleted only by single deletions, each after one put.
     let mut written = vec![false; setting.keys.len()];
     for (run, seqno) in runs.iter_mut().zip(1..) {
@@ -220,8 +220,8 @@ fn history(rng: &mut TestRng, setting: &Setting, len: usize) -> (Vec<Run>, Model
     (runs, model)
 }
 
-fn concat(runs: &[Run]) -> Run {
-    let mut all = Run::default();
+fn concat(runs: &[LevelEntries]) -> LevelEntries {
+    let mut all = LevelEntries::default();
     for run in runs {
         all.points.extend(run.points.iter().cloned());
         all.tombstones.extend(run.tombstones.iter().cloned());
@@ -230,7 +230,7 @@ fn concat(runs: &[Run]) -> Run {
 }
 
 /// The user keys of a run, without timestamps, as ranges of files.
-fn ranges(rng: &mut TestRng, run: &Run, cmp: &UserComparator) -> Vec<KeyRange> {
+fn ranges(rng: &mut TestRng, run: &LevelEntries, cmp: &UserComparator) -> Vec<KeyRange> {
     let mut spans: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     let bare = |key: &[u8]| cmp.strip_timestamp(key).to_vec();
     for (key, _) in &run.points {
@@ -368,8 +368,8 @@ fn check_bottom(setting: &Setting, files: &[OutputFile]) {
 fn assert_same(
     setting: &Setting,
     expected: &[(SeqNo, u64, String, Option<Vec<u8>>)],
-    runs: &[&Run],
-    inputs: &Run,
+    runs: &[&LevelEntries],
+    inputs: &LevelEntries,
 ) {
     let found = setting.views(runs);
     for (expected, found) in expected.iter().zip(&found) {
@@ -450,7 +450,7 @@ fn one_history(rng: &mut TestRng, cmp: UserComparator) {
         (false, BeyondOutput::new(setting.cmp.clone(), vec![files]))
     };
     let files = compact(rng, &setting, &inputs.points, &sets, bottommost, &beyond);
-    let output = Run::of_files(&files, &setting.cmp);
+    let output = LevelEntries::of_files(&files, &setting.cmp);
     assert_same(&setting, &expected, &[&above, &output, &below], &inputs);
 
     // Compact again, together with the entries below.
@@ -471,7 +471,7 @@ fn one_history(rng: &mut TestRng, cmp: UserComparator) {
         true,
         &BeyondOutput::nothing(setting.cmp.clone()),
     );
-    let output = Run::of_files(&files, &setting.cmp);
+    let output = LevelEntries::of_files(&files, &setting.cmp);
     assert_same(&setting, &expected, &[&above, &output], &both);
 }
 

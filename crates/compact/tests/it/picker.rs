@@ -16,7 +16,7 @@ use rangedel::{FragmentedTombstones, RangeTombstone};
 use testkit::datadriven::{self, TestCase};
 use testkit::keys;
 
-struct State {
+struct PickerState {
     options: LeveledOptions,
     version: Version,
     running: Running,
@@ -54,9 +54,9 @@ impl FileFacts for Facts {
     }
 }
 
-impl State {
-    fn new() -> State {
-        State {
+impl PickerState {
+    fn new() -> PickerState {
+        PickerState {
             options: LeveledOptions::default(),
             version: empty(),
             running: Running::new(),
@@ -91,30 +91,30 @@ fn empty() -> Version {
 
 #[test]
 fn picker_leveled() {
-    datadriven::run("tests/testdata/picker_leveled", |_| State::new(), run);
+    datadriven::run("tests/testdata/picker_leveled", |_| PickerState::new(), run);
 }
 
 #[test]
 fn picker_universal() {
-    datadriven::run("tests/testdata/picker_universal", |_| State::new(), run);
+    datadriven::run("tests/testdata/picker_universal", |_| PickerState::new(), run);
 }
 
 #[test]
 fn picker_fifo() {
-    datadriven::run("tests/testdata/picker_fifo", |_| State::new(), run);
+    datadriven::run("tests/testdata/picker_fifo", |_| PickerState::new(), run);
 }
 
 #[test]
 fn picker_files() {
-    datadriven::run("tests/testdata/picker_files", |_| State::new(), run);
+    datadriven::run("tests/testdata/picker_files", |_| PickerState::new(), run);
 }
 
 #[test]
 fn picker_range() {
-    datadriven::run("tests/testdata/picker_range", |_| State::new(), run);
+    datadriven::run("tests/testdata/picker_range", |_| PickerState::new(), run);
 }
 
-fn run(state: &mut State, case: &mut TestCase) -> String {
+fn run(state: &mut PickerState, case: &mut TestCase) -> String {
     match case.directive.as_str() {
         "options" => set_options(state, case),
         "define" => define(state, case),
@@ -148,7 +148,7 @@ fn bytes(text: &str) -> u64 {
         * unit
 }
 
-fn set_options(state: &mut State, case: &mut TestCase) -> String {
+fn set_options(state: &mut PickerState, case: &mut TestCase) -> String {
     let options = &mut state.options;
     let mut size = |name: &str, field: &mut u64| {
         if let Some(text) = case.try_take_arg::<String>(name).unwrap() {
@@ -254,7 +254,7 @@ fn fifo(case: &mut TestCase) -> CompactionOptionsFifo {
 ///   12 a..c 64M
 ///   13 c@max#rangedel..f 64M marked seqno=3-9 ancestor=100 created=200 deletes=50/60 rangedel=10M busy fixed hopeless rewrite
 /// ```
-fn define(state: &mut State, case: &mut TestCase) -> String {
+fn define(state: &mut PickerState, case: &mut TestCase) -> String {
     state.running = Running::new();
     state.jobs.clear();
     state.facts = Facts::default();
@@ -266,7 +266,7 @@ fn define(state: &mut State, case: &mut TestCase) -> String {
 }
 
 /// Adds files to the current version, newer than those of L0.
-fn add(state: &mut State, case: &mut TestCase) -> String {
+fn add(state: &mut PickerState, case: &mut TestCase) -> String {
     let mut level = 0;
     let mut edit = VersionEdit::default();
     let mut busy = Vec::new();
@@ -384,7 +384,7 @@ fn megabytes(bytes: u64) -> String {
     }
 }
 
-fn scores(state: &State) -> String {
+fn scores(state: &PickerState) -> String {
     let scores = Scores::new(&state.version, &state.options);
     let targets = &scores.targets;
     let mut out = format!("base level {}", targets.base_level);
@@ -446,7 +446,7 @@ fn show(plan: &Plan, detailed: bool) -> String {
 }
 
 /// Picks once, or with `all` as long as there is a compaction; each pick is started.
-fn pick(state: &mut State, case: &mut TestCase) -> String {
+fn pick(state: &mut PickerState, case: &mut TestCase) -> String {
     state.oldest_snapshot = case.try_take_arg("oldest-snapshot").unwrap().unwrap_or(0);
     state.now = case.try_take_arg("now").unwrap().unwrap_or(0);
     state.facts.visible = case.try_take_arg("visible").unwrap().unwrap_or(0);
@@ -479,7 +479,7 @@ fn pick(state: &mut State, case: &mut TestCase) -> String {
     out
 }
 
-fn range(state: &mut State, case: &mut TestCase) -> String {
+fn range(state: &mut PickerState, case: &mut TestCase) -> String {
     let begin = case.try_take_arg::<String>("begin").unwrap();
     let end = case.try_take_arg::<String>("end").unwrap();
     let output = match case.try_take_arg("output").unwrap() {
@@ -508,7 +508,7 @@ fn range(state: &mut State, case: &mut TestCase) -> String {
 }
 
 /// The compaction of the named files.
-fn files(state: &mut State, case: &mut TestCase) -> String {
+fn files(state: &mut PickerState, case: &mut TestCase) -> String {
     let numbers: Vec<u64> = case.take_args("named").unwrap();
     let options = CompactFilesOptions {
         output_file_size_limit: case
@@ -526,7 +526,7 @@ fn files(state: &mut State, case: &mut TestCase) -> String {
 }
 
 /// Runs a manual compaction to its end: a move moves files, any other step makes one file of all inputs.
-fn compact_range(state: &mut State, case: &mut TestCase) -> String {
+fn compact_range(state: &mut PickerState, case: &mut TestCase) -> String {
     let begin = case.try_take_arg::<String>("begin").unwrap();
     let end = case.try_take_arg::<String>("end").unwrap();
     let bottommost = case.try_take_arg::<String>("bottommost").unwrap();
@@ -613,7 +613,7 @@ fn result(plan: &Plan, next_file_number: &mut u64) -> VersionEdit {
 
 #[test]
 fn reserved_ranges_are_kept_free() {
-    let mut state = State::new();
+    let mut state = PickerState::new();
     let mut running = Running::new();
     let job = running.reserve(6, b"c", b"d");
     let cmp = UserComparator::Bytewise;
@@ -628,7 +628,7 @@ fn reserved_ranges_are_kept_free() {
 
 #[test]
 fn one_level_has_nothing_to_pick() {
-    let mut state = State::new();
+    let mut state = PickerState::new();
     state.version = Version::empty(InternalComparator::new(UserComparator::Bytewise), 1);
     state.oldest_snapshot = MAX_SEQNO;
     assert!(pick_leveled(&state.context()).is_none());
@@ -637,7 +637,7 @@ fn one_level_has_nothing_to_pick() {
 
 #[test]
 fn tombstones_are_cut_to_what_their_file_covers() {
-    let mut state = State::new();
+    let mut state = PickerState::new();
     state.options.level0_file_num_compaction_trigger = 1;
     let file = |number, smallest: &str, largest: &str| {
         Arc::new(FileMetadata {

@@ -64,7 +64,7 @@ type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// A state of a family in the MANIFEST.
 #[derive(Clone, Debug)]
-struct State {
+struct FamilyState {
     /// The tables of L0 with the sequence number before the writes that they come from, the newest first.
     level0: Vec<(String, u64)>,
     others: BTreeSet<String>,
@@ -76,7 +76,7 @@ struct State {
 #[derive(Default)]
 struct Family {
     writes: Vec<(u64, Vec<u8>, Option<Vec<u8>>)>,
-    states: Vec<State>,
+    states: Vec<FamilyState>,
     /// For each table of L0, the sequence number before the first write in it.
     before: BTreeMap<u64, u64>,
 }
@@ -105,7 +105,7 @@ impl Family {
         }
         level0.sort_by_key(|(_, before)| std::cmp::Reverse(*before));
         let others = of_family().filter(|file| file.level > 0);
-        self.states.push(State {
+        self.states.push(FamilyState {
             level0,
             others: others.map(|file| format!("{:06}.sst", file.number)).collect(),
             last: db.latest_sequence_number(),

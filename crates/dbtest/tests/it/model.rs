@@ -59,12 +59,12 @@ fn histories_equal_the_model() {
 /// Tells the watchdog of every step of a history.
 struct Heart {
     watchdog: Watchdog,
-    place: Arc<Mutex<Place>>,
+    place: Arc<Mutex<HistoryProgress>>,
 }
 
 /// The progress of a history.
 #[derive(Default)]
-struct Place {
+struct HistoryProgress {
     seed: u64,
     options: String,
     /// The last step.
@@ -73,7 +73,7 @@ struct Place {
 
 impl Heart {
     fn start() -> Arc<Heart> {
-        let place: Arc<Mutex<Place>> = Arc::default();
+        let place: Arc<Mutex<HistoryProgress>> = Arc::default();
         let watched = place.clone();
         let watchdog = Watchdog::new("histories_equal_the_model", HANGS_AFTER, move || {
             let place = watched.lock().unwrap();
@@ -97,7 +97,7 @@ struct Family {
 }
 
 /// A snapshot of the database and of the model.
-struct Held {
+struct HeldSnapshot {
     snapshot: Snapshot,
     seqno: SeqNo,
 }
@@ -120,7 +120,7 @@ struct History {
     model: Model,
     families: Vec<Family>,
     next_family: u32,
-    snapshots: Vec<Held>,
+    snapshots: Vec<HeldSnapshot>,
     walks: Vec<Walk>,
     /// The number of distinct keys.
     keys: usize,
@@ -753,7 +753,7 @@ impl History {
 
     fn take_snapshot(&mut self) {
         if self.snapshots.len() < 8 {
-            self.snapshots.push(Held {
+            self.snapshots.push(HeldSnapshot {
                 snapshot: self.db().snapshot(),
                 seqno: self.model.last_seqno(),
             });

@@ -14,18 +14,18 @@ use vfs::MemFs;
 
 const DIR: &str = "/db";
 
-struct Held {
+struct TestDatabase {
     db: Db,
     family: ColumnFamily,
     clock: Arc<ManualClock>,
 }
 
-impl Held {
-    fn new() -> Held {
-        Held::with(|_| ())
+impl TestDatabase {
+    fn new() -> TestDatabase {
+        TestDatabase::with(|_| ())
     }
 
-    fn with(adapt: impl FnOnce(&mut Options)) -> Held {
+    fn with(adapt: impl FnOnce(&mut Options)) -> TestDatabase {
         let clock = Arc::new(ManualClock::default());
         clock.advance(Duration::from_secs(1_700_000_000));
         let mut options = Options {
@@ -38,7 +38,7 @@ impl Held {
         adapt(&mut options);
         let db = Db::open(&options, DIR).unwrap();
         let family = db.default_column_family();
-        Held { db, family, clock }
+        TestDatabase { db, family, clock }
     }
 
     fn number(&self, name: &str) -> u64 {
@@ -62,7 +62,7 @@ impl Held {
 
 #[test]
 fn sizes_of_tables_tell_which_are_live_held_and_obsolete() {
-    let held = Held::new();
+    let held = TestDatabase::new();
     held.table(0, 100);
     held.table(0, 100);
     let live = held.number("live-sst-files-size");
@@ -142,7 +142,7 @@ impl EventListener for Gate {
 #[test]
 fn a_slow_listener_of_a_flush_keeps_no_table_alive() {
     let gate = Gate::of(|event| matches!(event, Event::Flushed { .. }));
-    let held = Held::with(|options| options.listeners.push(gate.clone()));
+    let held = TestDatabase::with(|options| options.listeners.push(gate.clone()));
     held.table(0, 100);
     held.db
         .flush_opt(&FlushOptions {
@@ -186,7 +186,7 @@ fn a_flush_is_counted_before_its_listeners_are_notified() {
 fn a_slow_listener_of_a_compaction_keeps_no_table_alive() {
     let gate = Gate::of(|event| matches!(event, Event::Compacted { .. }));
     gate.set_closed(true);
-    let held = Held::with(|options| {
+    let held = TestDatabase::with(|options| {
         options.listeners.push(gate.clone());
         options.column_family.disable_auto_compactions = false;
         options.column_family.level0_file_num_compaction_trigger = 2;
@@ -209,7 +209,7 @@ fn a_slow_listener_of_a_compaction_keeps_no_table_alive() {
 
 #[test]
 fn live_data_is_what_nothing_newer_overlaps() {
-    let held = Held::new();
+    let held = TestDatabase::new();
     held.table(0, 100);
     held.compact();
     let below = held.number("live-sst-files-size");
@@ -229,9 +229,9 @@ fn live_data_is_what_nothing_newer_overlaps() {
 
 #[test]
 fn the_oldest_snapshot_has_the_time_it_was_taken_at() {
-    let held = Held::new();
+    let held = TestDatabase::new();
     assert_eq!(held.number("oldest-snapshot-time"), 0);
-    let now = |held: &Held| base::env::Clock::unix_micros(&*held.clock) / 1_000_000;
+    let now = |held: &TestDatabase| base::env::Clock::unix_micros(&*held.clock) / 1_000_000;
     held.db.put(b"a", b"1").unwrap();
     let taken = now(&held);
     let first = held.db.snapshot();

@@ -26,17 +26,17 @@ const PRIMARY: &str = "/primary";
 const SECONDARY: &str = "/secondary";
 
 /// A state of the primary: the last sequence number, and the existing families.
-type State = (SeqNo, BTreeSet<u32>);
+type PrimaryState = (SeqNo, BTreeSet<u32>);
 
 /// A secondary, the model that it is compared with, and its progress.
 struct Follow {
     secondary: Option<Db>,
     model: Model,
     /// The states of the primary so far; the last one is about to be entered.
-    history: Vec<State>,
+    history: Vec<PrimaryState>,
     /// The index in `history` of the state that the secondary showed last.
     shown: usize,
-    held: Vec<Held>,
+    held: Vec<HeldReads>,
     rng: TestRng,
     catch_ups: u64,
     advances: u64,
@@ -45,8 +45,8 @@ struct Follow {
 }
 
 /// A snapshot and an iterator that are held while the secondary advances.
-struct Held {
-    state: State,
+struct HeldReads {
+    state: PrimaryState,
     snapshot: Option<Snapshot>,
     iterators: Vec<(u32, DbIterator)>,
 }
@@ -108,7 +108,7 @@ impl Follow {
 
     fn check(&mut self, secondary: &Db) -> Result<(), String> {
         let families = secondary.column_families();
-        let state: State = (
+        let state: PrimaryState = (
             secondary.latest_sequence_number(),
             families.iter().map(ColumnFamily::id).collect(),
         );
@@ -135,7 +135,7 @@ impl Follow {
         Ok(())
     }
 
-    fn check_rows(&self, state: &State, family: &ColumnFamily, got: Vec<Row>) -> Result<(), String> {
+    fn check_rows(&self, state: &PrimaryState, family: &ColumnFamily, got: Vec<Row>) -> Result<(), String> {
         let expected = self
             .model
             .rows(family.id(), state.0)
@@ -160,7 +160,7 @@ impl Follow {
                 let iter = secondary.iter_cf(family);
                 (family.id(), iter)
             });
-            self.held.push(Held {
+            self.held.push(HeldReads {
                 state: self.history[self.shown].clone(),
                 snapshot,
                 iterators: iterators.collect(),
@@ -200,7 +200,7 @@ impl Follow {
 }
 
 /// A primary whose file operations are all observed by a secondary.
-struct Run {
+struct ObservedPrimary {
     rng: TestRng,
     mem: MemFs,
     options: Options,
@@ -218,7 +218,7 @@ struct Run {
 /// Interrupts the secondary's file operations by steps of the primary, if set.
 type Interruptions = Arc<Mutex<Option<(mpsc::Sender<mpsc::Sender<()>>, TestRng)>>>;
 
-impl Drop for Run {
+impl Drop for ObservedPrimary {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("{}", settings::differing(&self.options));
@@ -267,8 +267,8 @@ fn watched(mem: &MemFs, follow: &Arc<Mutex<Follow>>) -> FaultFs {
     fault
 }
 
-impl Run {
-    fn new(mut rng: TestRng) -> Run {
+impl ObservedPrimary {
+    fn new(mut rng: TestRng) -> ObservedPrimary {
         let mem = MemFs::new();
         let mut options = Options {
             create_if_missing: true,
@@ -340,7 +340,7 @@ impl Run {
         };
         let secondary = Db::open_as_secondary(&secondary_options, PRIMARY, SECONDARY).unwrap();
         follow.lock().unwrap().secondary = Some(secondary);
-        Run {
+        ObservedPrimary {
             rng,
             mem,
             options,
@@ -505,7 +505,7 @@ impl Run {
         };
         self.steps
             .push(format!("{what} of {} families", self.families.len()));
-        let all = |run: &Run| run.families.clone();
+        let all = |run: &ObservedPrimary| run.families.clone();
         match what {
             0..75 => self.write(),
             75..83 => {
@@ -522,7 +522,7 @@ impl Run {
             }
             86..88 => self.db().wait_for_compact().unwrap(),
             88..91 if self.families.len() < 4 => {
-                let taken = |run: &Run, id: u32| {
+                let taken = |run: &ObservedPrimary, id: u32| {
                     let name = format!("family{}", id % 3);
                     run.families.iter().any(|family| family.name() == name)
                 };
@@ -566,7 +566,7 @@ impl Run {
 fn a_secondary_shows_a_prefix_at_every_operation_of_its_primary() {
     let mut done = [0; 3];
     for seed in testkit::rng::seeds(6 * crate::crash::rounds()) {
-        let run = Run::new(TestRng::with_seed(seed));
+        let run = ObservedPrimary::new(TestRng::with_seed(seed));
         let counts = run.run(200);
         done.iter_mut().zip(counts).for_each(|(all, count)| *all += count);
     }
@@ -600,7 +600,7 @@ fn eventful(mem: &MemFs, operations: &Arc<AtomicU64>, happenings: &Happenings) -
 /// A family is created and rows are written; more rows are written and the family is dropped, at any two
 /// moments of `look`. `look` returns the state it saw, or `None` if it must be repeated. A family created
 /// before a row must be visible with it.
-fn a_family_comes_and_goes(mem: &MemFs, look: impl Fn(&Happenings, &AtomicU64) -> Option<State>) {
+fn a_family_comes_and_goes(mem: &MemFs, look: impl Fn(&Happenings, &AtomicU64) -> Option<PrimaryState>) {
     let options = Options {
         create_if_missing: true,
         fs: Arc::new(mem.clone()),

@@ -23,12 +23,12 @@ pub(crate) struct TimedFile {
     compacted: bool,
     limiter: Option<Arc<RateLimiter>>,
     /// The place of the table, by which its reads are counted; `None` in a verification.
-    place: Option<Place>,
+    place: Option<TableLocation>,
 }
 
 /// The place of a table, by which its reads are counted.
 #[derive(Debug)]
-struct Place {
+struct TableLocation {
     /// The level of the table. It may change while the table is open.
     level: Arc<AtomicU8>,
     temperature: Temperature,
@@ -57,7 +57,7 @@ impl TimedFile {
             stats: stats.clone(),
             compacted,
             limiter,
-            place: place.map(|(table, latency)| Place {
+            place: place.map(|(table, latency)| TableLocation {
                 level: table.level.clone(),
                 temperature: table.temperature,
                 latency: latency.clone(),

@@ -13,7 +13,7 @@ use vfs::{Access, CreateOptions, OpenOptions};
 
 use super::cut::Borders;
 use super::latch::Reserved;
-use super::levels::Place;
+use super::levels::FilePlacement;
 use super::prepare::{PreparedFamily, PreparedFile};
 use super::replace::changed;
 use crate::events::{Event, IngestedFile};
@@ -178,7 +178,7 @@ impl DbInner {
     fn note_ranges(
         &self,
         families: &[PreparedFamily],
-        places: &[Vec<Place>],
+        places: &[Vec<FilePlacement>],
         last: &mut SeqNo,
     ) -> Vec<Noted> {
         let noted = families.iter().zip(places).filter_map(|(own, places)| {
@@ -200,7 +200,7 @@ impl DbInner {
         &self,
         state: &mut DbState,
         families: &[PreparedFamily],
-        places: &[Vec<Place>],
+        places: &[Vec<FilePlacement>],
     ) -> Vec<Vec<usize>> {
         let mut shapes = Vec::new();
         for (prepared, places) in families.iter().zip(places) {
@@ -221,7 +221,7 @@ impl DbInner {
     pub(super) fn tell_installed(
         &self,
         families: &[PreparedFamily],
-        places: &[Vec<Place>],
+        places: &[Vec<FilePlacement>],
         shapes: Vec<Vec<usize>>,
     ) {
         let job = self.new_job();
@@ -259,7 +259,7 @@ impl DbInner {
         borders: &Borders<'_>,
         last: &mut SeqNo,
         taken: &mut Vec<(u32, JobId)>,
-    ) -> Result<Result<Vec<Vec<Place>>, Obstacle>> {
+    ) -> Result<Result<Vec<Vec<FilePlacement>>, Obstacle>> {
         let mut versions: Vec<Arc<Version>> = Vec::new();
         for own in families {
             let family = state.family_mut(own.family.id)?;
@@ -292,7 +292,7 @@ impl DbInner {
     }
 
     /// Writes sequence numbers into the files that must contain theirs.
-    fn write_seqnos(&self, families: &mut [PreparedFamily], places: &[Vec<Place>]) -> Result<()> {
+    fn write_seqnos(&self, families: &mut [PreparedFamily], places: &[Vec<FilePlacement>]) -> Result<()> {
         for (own, places) in families.iter_mut().zip(places) {
             for (file, place) in own.files.iter_mut().zip(places) {
                 if let Some(at) = file.external.global_seqno_at.filter(|_| place.seqno != 0) {
@@ -355,7 +355,7 @@ impl DbInner {
         state: &DbState,
         families: &[PreparedFamily],
         borders: &Borders<'_>,
-        places: &[Vec<Place>],
+        places: &[Vec<FilePlacement>],
     ) -> Result<Vec<VersionEdit>> {
         let now = self.options.clock.unix_seconds();
         let mut edits = Vec::new();
@@ -399,7 +399,7 @@ impl DbInner {
 /// The result of an installation.
 struct Installed {
     /// The level and sequence number of each file, by family.
-    places: Vec<Vec<Place>>,
+    places: Vec<Vec<FilePlacement>>,
     /// The number of files of each level, by family.
     shapes: Vec<Vec<usize>>,
     noted: Vec<Noted>,
@@ -425,7 +425,7 @@ enum Obstacle {
 fn spanning(
     state: &DbState,
     families: &[PreparedFamily],
-    places: &[Vec<Place>],
+    places: &[Vec<FilePlacement>],
     reserved: &Reserved<'_>,
 ) -> Result<Vec<u32>> {
     let mut spanning = Vec::new();
@@ -496,7 +496,7 @@ fn epoch_of(own: &PreparedFamily, next: Option<u64>, nth: u64) -> Option<u64> {
 pub(super) fn metadata(
     family: &Family,
     file: &PreparedFile,
-    place: Place,
+    place: FilePlacement,
     epoch_number: Option<u64>,
     now: u64,
 ) -> FileMetadata {
@@ -539,7 +539,7 @@ pub(super) fn metadata(
     metadata
 }
 
-fn ingested_stats(own: &PreparedFamily, places: &[Place]) -> IngestedStats {
+fn ingested_stats(own: &PreparedFamily, places: &[FilePlacement]) -> IngestedStats {
     let mut sum = IngestedStats::default();
     for (file, place) in own.files.iter().zip(places) {
         sum += IngestedStats {
@@ -552,7 +552,7 @@ fn ingested_stats(own: &PreparedFamily, places: &[Place]) -> IngestedStats {
     sum
 }
 
-fn ingested(own: &PreparedFamily, places: &[Place], job: u64, level_files: Vec<usize>) -> Event {
+fn ingested(own: &PreparedFamily, places: &[FilePlacement], job: u64, level_files: Vec<usize>) -> Event {
     let files = own.files.iter().zip(places).map(|(file, place)| IngestedFile {
         external_path: file.from.display().to_string(),
         file: file.external.number,

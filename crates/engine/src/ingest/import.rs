@@ -11,7 +11,7 @@ use super::IngestExternalFileOptions;
 use super::commit::metadata;
 use super::export::{ExportImportFilesMetaData, LiveFileMetaData};
 use super::inspect::{ExternalFile, inspect_exported};
-use super::levels::Place;
+use super::levels::FilePlacement;
 use super::prepare::{PreparedFamily, PreparedFile};
 use crate::options::ColumnFamilyOptions;
 use crate::state::column_family::{ColumnFamily, Family};
@@ -187,7 +187,7 @@ impl DbInner {
         };
         let mut places = Vec::new();
         for (at, (file, exported)) in prepared.files.iter().zip(&files).enumerate() {
-            let place = Place {
+            let place = FilePlacement {
                 level: exported.level,
                 seqno: 0,
             };

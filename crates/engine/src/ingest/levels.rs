@@ -16,7 +16,7 @@ use crate::state::super_version::SuperVersion;
 
 /// The placement of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct FilePlacement {
     pub level: usize,
     /// The sequence number of all entries; 0 if the file needs none.
     pub seqno: SeqNo,
@@ -69,7 +69,7 @@ impl PreparedFamily {
         overlaps: &Overlaps,
         snapshots: bool,
         last: &mut SeqNo,
-    ) -> Result<Vec<Place>> {
+    ) -> Result<Vec<FilePlacement>> {
         let finder = Finder {
             prepared: self,
             version,
@@ -84,7 +84,7 @@ impl PreparedFamily {
             force_seqno: self.options.snapshot_consistency && snapshots,
         };
         let user = self.family.cmp.user();
-        let mut places: Vec<Place> = Vec::new();
+        let mut places: Vec<FilePlacement> = Vec::new();
         // The earlier files of the current batch, none of which overlaps another, and the level that the
         // batch must be above.
         let mut batch_start = 0;
@@ -153,7 +153,7 @@ impl Finder<'_> {
         overlaps: &[bool],
         below: Option<usize>,
         last: SeqNo,
-    ) -> Result<Place> {
+    ) -> Result<FilePlacement> {
         let options = &self.prepared.options;
         let user = self.prepared.family.cmp.user();
         let num_levels = self.version.num_levels();
@@ -168,7 +168,7 @@ impl Finder<'_> {
             seqno = last + 1;
             if only_level_0 {
                 self.check_bottommost(0)?;
-                return Ok(Place { level: 0, seqno });
+                return Ok(FilePlacement { level: 0, seqno });
             }
         }
         let end = match only_level_0 {
@@ -205,11 +205,11 @@ impl Finder<'_> {
             }
             seqno = last + 1;
         }
-        Ok(Place { level, seqno })
+        Ok(FilePlacement { level, seqno })
     }
 
     /// The placement of a file in the last level, which contains only files that were ingested behind.
-    fn place_behind(&self, file: &ExternalFile) -> Result<Place> {
+    fn place_behind(&self, file: &ExternalFile) -> Result<FilePlacement> {
         let last = self.version.num_levels() - 1;
         let (start, limit) = (Some(file.start()), Some(file.limit()));
         if self.version.overlaps(last, start, limit) {
@@ -225,7 +225,7 @@ impl Finder<'_> {
                 file.number
             )));
         }
-        Ok(Place {
+        Ok(FilePlacement {
             level: last,
             seqno: 0,
         })

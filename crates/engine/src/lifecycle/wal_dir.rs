@@ -118,7 +118,7 @@ impl WalDir {
     pub fn claim(options: &Options, dir: &Path, id: Option<&str>) -> Result<WalDir> {
         let fs = &*options.fs;
         let path = options.wal_directory(dir);
-        let place = Place {
+        let place = CandidateWalDir {
             options,
             dir,
             wal_dir: &path,
@@ -208,7 +208,7 @@ impl WalDir {
     /// The errors of [`claim`](WalDir::claim), except `LockHeld`.
     pub(crate) fn look(options: &Options, dir: &Path, id: Option<&str>) -> Result<PathBuf> {
         let path = options.wal_directory(dir);
-        let place = Place {
+        let place = CandidateWalDir {
             options,
             dir,
             wal_dir: &path,
@@ -231,7 +231,7 @@ pub(crate) fn id_of(options: &Options, dir: &Path) -> Option<String> {
 }
 
 /// A database and a directory that may have its WALs.
-struct Place<'a> {
+struct CandidateWalDir<'a> {
     options: &'a Options,
     dir: &'a Path,
     wal_dir: &'a Path,
@@ -239,7 +239,7 @@ struct Place<'a> {
     may_write: bool,
 }
 
-impl Place<'_> {
+impl CandidateWalDir<'_> {
     fn fs(&self) -> &dyn FileSystem {
         &*self.options.fs
     }
@@ -361,7 +361,7 @@ pub(crate) fn check_other_wals(
 ) -> Result<()> {
     let fs = &*options.fs;
     for other in elsewhere.filter(|other| absolute(other) != absolute(wal_dir)) {
-        let place = Place {
+        let place = CandidateWalDir {
             options,
             dir,
             wal_dir: &other,
@@ -531,7 +531,7 @@ impl DbInner {
     /// True if `stored`, the directory named in the OPTIONS file, is not the WAL directory and belongs to
     /// this database. The OPTIONS of a checkpoint by RocksDB name the WAL directory of its source.
     fn owns(&self, stored: &Path) -> Result<bool> {
-        let place = Place {
+        let place = CandidateWalDir {
             options: &self.options,
             dir: &self.dir,
             wal_dir: stored,

@@ -29,11 +29,11 @@ pub(crate) struct AutoRollLogger {
     time_to_roll: u64,
     /// The number of files kept, including the current one.
     keep: usize,
-    state: Mutex<State>,
+    state: Mutex<RollState>,
 }
 
 #[derive(Default)]
-struct State {
+struct RollState {
     file: Option<Box<dyn WritableFile>>,
     /// The time at which the file was begun, in seconds since 1970.
     begun: u64,
@@ -72,7 +72,7 @@ impl AutoRollLogger {
         }
     }
 
-    fn begin(&self, state: &mut State) {
+    fn begin(&self, state: &mut RollState) {
         if let Some(mut file) = state.file.take() {
             let _ = file.close();
         }
@@ -104,12 +104,12 @@ impl AutoRollLogger {
         self.fs.create(&self.path, &CreateOptions::default())
     }
 
-    fn is_due(&self, state: &State) -> bool {
+    fn is_due(&self, state: &RollState) -> bool {
         let old = || self.clock.unix_seconds() >= state.begun + self.time_to_roll;
         (self.max_size > 0 && state.bytes >= self.max_size) || (self.time_to_roll > 0 && old())
     }
 
-    fn append(&self, state: &mut State, text: &str) {
+    fn append(&self, state: &mut RollState, text: &str) {
         let Some(file) = &mut state.file else { return };
         state.bytes += text.len() as u64;
         // A failed write of the log does not fail the operation that logs: see [`AutoRollLogger`].

@@ -111,7 +111,7 @@ type Turn = Arc<dyn Fn() -> Next + Send + Sync>;
 pub struct ThreadPool(Arc<Pool>);
 
 struct Pool {
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     /// Idle threads of each kind wait here.
     work: [Condvar; KINDS.len()],
     /// A thread that removes a lane waits here for the end of the lane's last turn.
@@ -121,7 +121,7 @@ struct Pool {
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     lanes: BTreeMap<u64, LaneState>,
     /// The id of the next lane.
     next_lane: u64,
@@ -182,7 +182,7 @@ impl ThreadPool {
             true => 1,
             false => std::thread::available_parallelism().map_or(1, usize::from),
         };
-        let mut state = State::default();
+        let mut state = PoolState::default();
         for line in &mut state.lines {
             line.most = processors.max(LEAST_THREADS);
         }
@@ -419,7 +419,7 @@ impl Lane {
         let (kind, timer) = (lane.kind, lane.timer.take());
         state.timers.remove(&(timer.unwrap_or_default(), self.id));
         state.lines[kind as usize].lanes.retain(|id| *id != self.id);
-        let is_running = |state: &State| state.lanes.get(&self.id).is_some_and(|lane| lane.running > 0);
+        let is_running = |state: &PoolState| state.lanes.get(&self.id).is_some_and(|lane| lane.running > 0);
         while waits && is_running(&state) {
             pool.ended.wait(&mut state);
         }
@@ -475,7 +475,7 @@ impl Drop for Counted<'_> {
 
 impl Pool {
     /// Adds a lane to its queue, unless it is there already or has as many turns in progress as it may.
-    fn enqueue(self: &Arc<Self>, state: &mut State, id: u64) {
+    fn enqueue(self: &Arc<Self>, state: &mut PoolState, id: u64) {
         let Some(lane) = state.lanes.get_mut(&id) else {
             return;
         };
@@ -495,7 +495,7 @@ impl Pool {
 
     /// Starts threads while more lanes are queued than threads are idle. If none can be started, the existing
     /// threads do the work.
-    fn start_threads(self: &Arc<Self>, state: &mut State, kind: Kind) {
+    fn start_threads(self: &Arc<Self>, state: &mut PoolState, kind: Kind) {
         loop {
             let line = &state.lines[kind as usize];
             let enough = line.lanes.len() <= line.idle || line.threads >= line.limit();
@@ -505,7 +505,7 @@ impl Pool {
         }
     }
 
-    fn start_thread(self: &Arc<Self>, state: &mut State, kind: Kind) -> io::Result<()> {
+    fn start_thread(self: &Arc<Self>, state: &mut PoolState, kind: Kind) -> io::Result<()> {
         let (pool, age, number) = (self.clone(), state.age, state.next_thread);
         let thread = thread::Builder::new()
             .name(kind.thread_name().to_owned())
@@ -548,7 +548,7 @@ impl Pool {
         }
     }
 
-    fn wait(&self, state: &mut MutexGuard<'_, State>, kind: Kind) {
+    fn wait(&self, state: &mut MutexGuard<'_, PoolState>, kind: Kind) {
         let age = state.age;
         state.lines[kind as usize].idle += 1;
         let due = state.timers.first().map(|(due, _)| *due);
@@ -565,7 +565,7 @@ impl Pool {
     }
 
     /// Queues the lanes whose time has come.
-    fn wake_due(self: &Arc<Self>, state: &mut State) {
+    fn wake_due(self: &Arc<Self>, state: &mut PoolState) {
         let now = self.clock.now();
         while let Some(&(due, id)) = state.timers.first() {
             if due > now {
@@ -579,7 +579,7 @@ impl Pool {
         }
     }
 
-    fn take_turn(self: &Arc<Self>, state: &mut MutexGuard<'_, State>, id: u64) {
+    fn take_turn(self: &Arc<Self>, state: &mut MutexGuard<'_, PoolState>, id: u64) {
         let Some(lane) = state.lanes.get_mut(&id) else {
             return;
         };

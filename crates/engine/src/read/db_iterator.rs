@@ -2,10 +2,10 @@
 //!
 //! The cursor iterates over *entries*, this iterator over *keys*. The cursor relative to the current key:
 //!
-//! * [`Place::Cursor`]: going forwards, the cursor is at the entry that is the current key and value.
-//! * [`Place::Saved`], forwards: key and value were combined from several entries, and the cursor is after
-//!   them.
-//! * [`Place::Saved`], backwards: the cursor is before all entries of the current key.
+//! * [`DbPosition::Cursor`]: going forwards, the cursor is at the entry that is the current key and value.
+//! * [`DbPosition::Saved`], forwards: key and value were combined from several entries, and the cursor
+//!   is after them.
+//! * [`DbPosition::Saved`], backwards: the cursor is before all entries of the current key.
 
 mod backwards;
 mod counted;
@@ -55,7 +55,7 @@ enum Direction {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum DbPosition {
     /// No current key: not positioned yet, past an end, or failed.
     Nowhere,
     /// Key and value are those of the cursor.
@@ -112,14 +112,16 @@ pub struct DbIterator {
     prefix_same_as_start: bool,
     auto_prefix_mode: bool,
     direction: Direction,
-    place: Place,
-    /// In [`Place::Saved`], the current user key with its timestamp; else the key whose versions are skipped.
+    place: DbPosition,
+    /// In [`DbPosition::Saved`], the current user key with its timestamp; else the key whose versions are
+    /// skipped.
     saved_key: Vec<u8>,
-    /// The value in [`Place::Saved`], and whenever the cursor's bytes are not the plain value.
+    /// The value in [`DbPosition::Saved`], and whenever the cursor's bytes are not the plain value.
     value: Vec<u8>,
     /// The kind of the current entry. The plain value is in `value` for every kind except `Value`.
     kind: Kind,
-    /// The bytes of the current entity; in [`Place::Saved`], the blob index of a value that was not prepared.
+    /// The bytes of the current entity; in [`DbPosition::Saved`], the blob index of a value that was not
+    /// prepared.
     entity: Vec<u8>,
     /// [`ReadOptions::allow_unprepared_value`].
     allow_unprepared: bool,
@@ -217,7 +219,7 @@ impl DbIterator {
             prefix_same_as_start: options.prefix_same_as_start,
             auto_prefix_mode: options.auto_prefix_mode,
             direction: Direction::Forward,
-            place: Place::Nowhere,
+            place: DbPosition::Nowhere,
             saved_key: SAVED_KEY.try_with(Spare::take).unwrap_or_default(),
             value: VALUE.try_with(Spare::take).unwrap_or_default(),
             kind: Kind::Value,
@@ -285,7 +287,7 @@ impl DbIterator {
         });
         let bounds: Vec<ScanBounds> = bounds.collect();
         self.cursor.prepare(&bounds, &self.sources.read, coalesce, budget);
-        self.place = Place::Nowhere;
+        self.place = DbPosition::Nowhere;
     }
 
     /// True if the iterator may read files, and not memory alone.
@@ -428,7 +430,7 @@ impl DbIterator {
         self.note_moved();
         self.broken = None;
         self.error = None;
-        self.place = Place::Nowhere;
+        self.place = DbPosition::Nowhere;
         Ok(())
     }
 
@@ -440,7 +442,7 @@ impl DbIterator {
     /// True while the iterator is at a key.
     #[inline]
     pub fn valid(&self) -> bool {
-        self.place != Place::Nowhere
+        self.place != DbPosition::Nowhere
     }
 
     /// The error that ended the iteration, if one did.
@@ -462,10 +464,10 @@ impl DbIterator {
     #[inline]
     fn full_key(&self) -> &[u8] {
         match self.place {
-            Place::Cursor => internal_key::user_key(self.cursor.key()),
-            Place::Saved => &self.saved_key,
-            Place::Pinned => self.pinned_key(),
-            Place::Nowhere => panic!("the iterator is not valid"),
+            DbPosition::Cursor => internal_key::user_key(self.cursor.key()),
+            DbPosition::Saved => &self.saved_key,
+            DbPosition::Pinned => self.pinned_key(),
+            DbPosition::Nowhere => panic!("the iterator is not valid"),
         }
     }
 
@@ -473,16 +475,16 @@ impl DbIterator {
     #[inline]
     pub fn value(&self) -> &[u8] {
         match self.place {
-            Place::Cursor if self.kind == Kind::Value => self.cursor.value(),
-            Place::Pinned => self.current_pinned_value(),
-            Place::Nowhere => panic!("the iterator is not valid"),
+            DbPosition::Cursor if self.kind == Kind::Value => self.cursor.value(),
+            DbPosition::Pinned => self.current_pinned_value(),
+            DbPosition::Nowhere => panic!("the iterator is not valid"),
             _ => &self.value,
         }
     }
 
     /// The current value, usable while the iterator moves on. A value in a block of a table is not copied.
     pub fn value_pinned(&self) -> PinnedValue {
-        if self.own_place() == Place::Cursor && self.kind == Kind::Value {
+        if self.own_place() == DbPosition::Cursor && self.kind == Kind::Value {
             return self.cursor.pin_value();
         }
         PinnedValue::owned(self.value().to_vec())
@@ -522,7 +524,7 @@ impl DbIterator {
             self.cursor.set_bounds(None);
         }
         self.bound_readahead();
-        self.place = Place::Nowhere;
+        self.place = DbPosition::Nowhere;
     }
 
     fn find_first(&mut self) {
@@ -658,7 +660,7 @@ impl DbIterator {
         }
         self.skipped = 0;
         self.direction = direction;
-        self.place = Place::Nowhere;
+        self.place = DbPosition::Nowhere;
         self.error = self.broken.clone();
         self.error.is_none()
     }
@@ -688,7 +690,7 @@ impl DbIterator {
     fn step_forward(&mut self) {
         self.skipped = 0;
         match (self.place, self.direction) {
-            (Place::Cursor, _) => {
+            (DbPosition::Cursor, _) => {
                 let key = self.cursor.key();
                 // An entry of sequence number 0 is the last version of its key: no other must be skipped.
                 let skip = internal_key::seqno(key) != 0 || self.read_ts.is_some();
@@ -699,8 +701,8 @@ impl DbIterator {
                 self.cursor.next();
                 self.find_next(skip);
             }
-            (Place::Saved, Direction::Forward) => self.find_next(true),
-            (Place::Saved, Direction::Backward) => {
+            (DbPosition::Saved, Direction::Forward) => self.find_next(true),
+            (DbPosition::Saved, Direction::Backward) => {
                 self.direction = Direction::Forward;
                 before_key(
                     &mut self.target,
@@ -710,7 +712,7 @@ impl DbIterator {
                 self.cursor.seek(&self.target);
                 self.find_next(true);
             }
-            (Place::Nowhere | Place::Pinned, _) => panic!("the iterator is not valid"),
+            (DbPosition::Nowhere | DbPosition::Pinned, _) => panic!("the iterator is not valid"),
         }
     }
 
@@ -725,7 +727,7 @@ impl DbIterator {
         assert!(self.valid(), "the iterator is not valid");
         self.skipped = 0;
         if self.direction == Direction::Forward {
-            if self.place == Place::Cursor {
+            if self.place == DbPosition::Cursor {
                 self.saved_key.clear();
                 self.saved_key
                     .extend_from_slice(internal_key::user_key(self.cursor.key()));
@@ -738,12 +740,12 @@ impl DbIterator {
 
     fn fail(&mut self, error: Error) {
         self.error = Some(error);
-        self.place = Place::Nowhere;
+        self.place = DbPosition::Nowhere;
     }
 
     /// Ends the iteration, with the cursor's error if it has one.
     fn end(&mut self) {
-        self.place = Place::Nowhere;
+        self.place = DbPosition::Nowhere;
         if let Err(error) = self.cursor.status() {
             self.error = Some(error);
         }
@@ -841,7 +843,7 @@ impl DbIterator {
             match entry.kind {
                 Kind::Value => {
                     self.kind = Kind::Value;
-                    self.place = Place::Cursor;
+                    self.place = DbPosition::Cursor;
                     return;
                 }
                 kind if kind.is_tombstone() => {
@@ -886,7 +888,7 @@ impl DbIterator {
     /// Makes the cursor's entry the current one, when its bytes are not its plain value.
     fn take_special(&mut self, kind: Kind) {
         if self.leaves_unread(kind) {
-            self.place = Place::Cursor;
+            self.place = DbPosition::Cursor;
             return;
         }
         let user_key = internal_key::user_key(self.cursor.key());
@@ -904,7 +906,7 @@ impl DbIterator {
             self.entity.extend_from_slice(self.cursor.value());
         }
         self.kind = kind;
-        self.place = Place::Cursor;
+        self.place = DbPosition::Cursor;
     }
 
     /// Makes `saved_key` the current key, with the bytes of an entry of `kind`.
@@ -926,7 +928,7 @@ impl DbIterator {
             self.entity = bytes;
         }
         self.kind = kind;
-        self.place = Place::Saved;
+        self.place = DbPosition::Saved;
     }
 }
 

@@ -543,7 +543,7 @@ impl DbInner {
         &self,
         super_version: &SuperVersion,
         lookup: &LookupKey,
-        index_seek: Option<(Run<'_>, IndexSeek)>,
+        index_seek: Option<(SortedRun<'_>, IndexSeek)>,
         options: &ReadOptions,
         context: &mut GetContext<'_>,
     ) -> Result<()> {
@@ -599,7 +599,7 @@ impl DbInner {
     #[inline(always)]
     fn search_run(
         &self,
-        (level, files): Run<'_>,
+        (level, files): SortedRun<'_>,
         lookup: &LookupKey,
         mut index_seek: IndexSeek,
         read: &BlockReadOptions,
@@ -723,8 +723,8 @@ fn search_memtable(
 /// The number of sorted runs whose filters are prefetched together, so that their cache misses overlap.
 pub(crate) const RUNS_AHEAD: usize = 8;
 /// A sorted run: its level, and its files from the first that may hold the key.
-pub(crate) type Run<'a> = (usize, &'a [Arc<FileMetadata>]);
-pub(crate) const NO_RUN: Run<'static> = (0, &[]);
+pub(crate) type SortedRun<'a> = (usize, &'a [Arc<FileMetadata>]);
+pub(crate) const NO_RUN: SortedRun<'static> = (0, &[]);
 
 /// The table of the first file, if it is open.
 #[inline(always)]
@@ -740,7 +740,7 @@ fn begin_only_run<'a>(
     super_version: &'a SuperVersion,
     tables: &TableCache,
     lookup: &LookupKey,
-) -> Option<(Run<'a>, IndexSeek)> {
+) -> Option<(SortedRun<'a>, IndexSeek)> {
     let version = &super_version.version;
     let level = version.only_level()?;
     let files = version.run_of(level, lookup.internal_key())?;

@@ -15,7 +15,7 @@ use vfs::OpenOptions;
 
 /// The position of a [`LevelCursor`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum LevelPosition {
     /// No position: past an end, or failed.
     Nowhere,
     /// The cursor is at an entry of the current file.
@@ -63,7 +63,7 @@ pub(crate) struct LevelCursor {
     /// Set when `tombstones` has changed since the last
     /// [`take_changed_tombstones`](Self::take_changed_tombstones).
     tombstones_changed: bool,
-    place: Place,
+    place: LevelPosition,
     error: Option<Error>,
 }
 
@@ -137,7 +137,7 @@ impl LevelCursor {
             cursor: None,
             tombstones: None,
             tombstones_changed: false,
-            place: Place::Nowhere,
+            place: LevelPosition::Nowhere,
             error: None,
         }
     }
@@ -167,20 +167,24 @@ impl LevelCursor {
     /// The cursor over the current file, if the position is an entry that was read.
     #[inline]
     pub fn at_table(&self) -> Option<&TableCursor> {
-        self.cursor.as_ref().filter(|_| self.place == Place::Entry)
+        self.cursor
+            .as_ref()
+            .filter(|_| self.place == LevelPosition::Entry)
     }
 
     /// The cursor over the current file, if the position is an entry that was read, to inspect the block of
     /// the entry. The caller must not move it.
     pub fn at_table_mut(&mut self) -> Option<&mut TableCursor> {
-        self.cursor.as_mut().filter(|_| self.place == Place::Entry)
+        self.cursor
+            .as_mut()
+            .filter(|_| self.place == LevelPosition::Entry)
     }
 
     /// Same as [`TableCursor::run`], for the current table.
     #[inline]
     pub fn run(&mut self, stop: u64, visit: impl FnMut(&[u8], usize, &[u8]) -> ControlFlow<()>) -> bool {
         match (&mut self.cursor, self.place) {
-            (Some(cursor), Place::Entry) => {
+            (Some(cursor), LevelPosition::Entry) => {
                 let ended = cursor.run(stop, visit);
                 self.settle_forwards();
                 ended
@@ -204,9 +208,9 @@ impl LevelCursor {
         debug_assert!(!self.is_unread(), "read first");
         let mut ended = false;
         match (&mut self.cursor, self.place) {
-            (Some(cursor), Place::Entry) => ended = cursor.step(),
+            (Some(cursor), LevelPosition::Entry) => ended = cursor.step(),
             // From the smallest bound, the file's entries are ahead.
-            (Some(cursor), Place::SmallestBound) => cursor.seek_to_first(),
+            (Some(cursor), LevelPosition::SmallestBound) => cursor.seek_to_first(),
             _ => {}
         }
         self.settle_forwards();
@@ -216,14 +220,17 @@ impl LevelCursor {
     /// True if the position is a bound of a file and not an entry.
     #[inline]
     pub fn at_boundary(&self) -> bool {
-        matches!(self.place, Place::LargestBound | Place::SmallestBound)
+        matches!(
+            self.place,
+            LevelPosition::LargestBound | LevelPosition::SmallestBound
+        )
     }
 
     /// True if only the key of the current entry is known: [`read`](Self::read) must be called before its
     /// value is used, and before a step.
     #[inline]
     pub fn is_unread(&self) -> bool {
-        self.place == Place::Unread
+        self.place == LevelPosition::Unread
     }
 
     /// Reads the block of the current entry.
@@ -246,7 +253,7 @@ impl LevelCursor {
     }
 
     fn leave(&mut self) {
-        self.place = Place::Nowhere;
+        self.place = LevelPosition::Nowhere;
         self.set_tombstones(None);
     }
 
@@ -263,7 +270,10 @@ impl LevelCursor {
             self.leave();
             return false;
         };
-        if self.cursor.is_some() && self.file == file && self.error.is_none() && self.place != Place::Nowhere
+        if self.cursor.is_some()
+            && self.file == file
+            && self.error.is_none()
+            && self.place != LevelPosition::Nowhere
         {
             return true;
         }
@@ -321,7 +331,7 @@ impl LevelCursor {
     #[inline]
     fn settle_forwards(&mut self) {
         match &self.cursor {
-            Some(cursor) if cursor.valid() => self.place = Place::Entry,
+            Some(cursor) if cursor.valid() => self.place = LevelPosition::Entry,
             _ => self.settle_forwards_slow(),
         }
     }
@@ -330,7 +340,7 @@ impl LevelCursor {
         loop {
             let Some(cursor) = &self.cursor else { return };
             if cursor.valid() {
-                self.place = Place::Entry;
+                self.place = LevelPosition::Entry;
                 return;
             }
             if let Err(error) = cursor.status() {
@@ -338,12 +348,12 @@ impl LevelCursor {
                 self.leave();
                 return;
             }
-            if self.tombstones.is_some() && self.place != Place::LargestBound {
-                self.place = Place::LargestBound;
+            if self.tombstones.is_some() && self.place != LevelPosition::LargestBound {
+                self.place = LevelPosition::LargestBound;
                 return;
             }
             let next = Some(self.file + 1);
-            self.place = Place::Nowhere;
+            self.place = LevelPosition::Nowhere;
             if !self.enter(next) {
                 return;
             }
@@ -356,7 +366,7 @@ impl LevelCursor {
     #[inline]
     fn settle_backwards(&mut self) {
         match &self.cursor {
-            Some(cursor) if cursor.valid() => self.place = Place::Entry,
+            Some(cursor) if cursor.valid() => self.place = LevelPosition::Entry,
             _ => self.settle_backwards_slow(),
         }
     }
@@ -365,7 +375,7 @@ impl LevelCursor {
         loop {
             let Some(cursor) = &self.cursor else { return };
             if cursor.valid() {
-                self.place = Place::Entry;
+                self.place = LevelPosition::Entry;
                 return;
             }
             if let Err(error) = cursor.status() {
@@ -373,12 +383,12 @@ impl LevelCursor {
                 self.leave();
                 return;
             }
-            if self.tombstones.is_some() && self.place != Place::SmallestBound {
-                self.place = Place::SmallestBound;
+            if self.tombstones.is_some() && self.place != LevelPosition::SmallestBound {
+                self.place = LevelPosition::SmallestBound;
                 return;
             }
             let before = self.file.checked_sub(1);
-            self.place = Place::Nowhere;
+            self.place = LevelPosition::Nowhere;
             if !self.enter(before) {
                 return;
             }
@@ -450,7 +460,7 @@ impl LevelCursor {
             seek(cursor);
         }
         // The cursor is no longer at a bound.
-        self.place = Place::Entry;
+        self.place = LevelPosition::Entry;
         true
     }
 }
@@ -523,7 +533,7 @@ impl LevelCursor {
 impl Cursor for LevelCursor {
     #[inline]
     fn valid(&self) -> bool {
-        self.place != Place::Nowhere
+        self.place != LevelPosition::Nowhere
     }
 
     fn seek_to_first(&mut self) {
@@ -548,7 +558,7 @@ impl Cursor for LevelCursor {
             false => cursor.seek(target),
         });
         if unread {
-            self.place = Place::Unread;
+            self.place = LevelPosition::Unread;
         } else if placed {
             self.settle_forwards();
         }
@@ -570,8 +580,8 @@ impl Cursor for LevelCursor {
     fn prev(&mut self) {
         debug_assert!(!self.is_unread(), "read first");
         match (&mut self.cursor, self.place) {
-            (Some(cursor), Place::Entry) => cursor.prev(),
-            (Some(cursor), Place::LargestBound) => cursor.seek_to_last(),
+            (Some(cursor), LevelPosition::Entry) => cursor.prev(),
+            (Some(cursor), LevelPosition::LargestBound) => cursor.seek_to_last(),
             _ => {}
         }
         self.settle_backwards();
@@ -580,18 +590,18 @@ impl Cursor for LevelCursor {
     #[inline]
     fn key(&self) -> &[u8] {
         match self.place {
-            Place::Entry => self.cursor.as_ref().map_or(&[], TableCursor::key),
-            Place::LargestBound => &self.files()[self.file].largest,
-            Place::SmallestBound => &self.files()[self.file].smallest,
-            Place::Unread => self.cursor.as_ref().map_or(&[], TableCursor::deferred_key),
-            Place::Nowhere => &[],
+            LevelPosition::Entry => self.cursor.as_ref().map_or(&[], TableCursor::key),
+            LevelPosition::LargestBound => &self.files()[self.file].largest,
+            LevelPosition::SmallestBound => &self.files()[self.file].smallest,
+            LevelPosition::Unread => self.cursor.as_ref().map_or(&[], TableCursor::deferred_key),
+            LevelPosition::Nowhere => &[],
         }
     }
 
     #[inline]
     fn value(&self) -> &[u8] {
         match self.place {
-            Place::Entry => self.cursor.as_ref().map_or(&[], TableCursor::value),
+            LevelPosition::Entry => self.cursor.as_ref().map_or(&[], TableCursor::value),
             _ => &[],
         }
     }

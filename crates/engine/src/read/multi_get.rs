@@ -24,7 +24,7 @@ use crate::files::blob_cache::BlobRead;
 use crate::files::pinned_value::PinnedValue;
 use crate::files::table_cache::TableCache;
 use crate::files::table_place::OpenTable;
-use crate::read::get::{self, Answer, GetContext, NO_RUN, RUNS_AHEAD, Run};
+use crate::read::get::{self, Answer, GetContext, NO_RUN, RUNS_AHEAD, SortedRun};
 use crate::read::observed::Found;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
@@ -248,7 +248,7 @@ struct Ahead<'a, R> {
     runs: R,
     /// The prefetched runs: those whose filters have been prefetched, their number, and the number of those
     /// that have been taken.
-    near: [Run<'a>; RUNS_AHEAD],
+    near: [SortedRun<'a>; RUNS_AHEAD],
     len: usize,
     taken: usize,
 }
@@ -265,7 +265,7 @@ struct Stop<'a> {
     asked: (usize, usize),
 }
 
-impl<'a, R: Iterator<Item = Run<'a>>> Ahead<'a, R> {
+impl<'a, R: Iterator<Item = SortedRun<'a>>> Ahead<'a, R> {
     fn new(runs: R) -> Ahead<'a, R> {
         Ahead {
             runs,
@@ -287,7 +287,7 @@ impl<'a, R: Iterator<Item = Run<'a>>> Ahead<'a, R> {
         }
     }
 
-    fn next(&mut self, tables: &TableCache, lookup: &LookupKey) -> Option<Run<'a>> {
+    fn next(&mut self, tables: &TableCache, lookup: &LookupKey) -> Option<SortedRun<'a>> {
         if self.taken == self.len {
             self.prefetch_filters(tables, lookup);
         }
@@ -297,7 +297,7 @@ impl<'a, R: Iterator<Item = Run<'a>>> Ahead<'a, R> {
     }
 }
 
-impl<'a, R: Iterator<Item = Run<'a>>> Underway<'a, R> {
+impl<'a, R: Iterator<Item = SortedRun<'a>>> Underway<'a, R> {
     fn done(&self) -> bool {
         self.failed.is_some() || self.context.done()
     }
@@ -363,7 +363,7 @@ impl<'a, R: Iterator<Item = Run<'a>>> Underway<'a, R> {
 
 impl DbInner {
     /// Looks up the keys, which must be sorted. Blobs are left to the caller.
-    fn get_batch<'a, R: Iterator<Item = Run<'a>>>(
+    fn get_batch<'a, R: Iterator<Item = SortedRun<'a>>>(
         &self,
         super_version: &SuperVersion,
         seqno: SeqNo,
@@ -386,7 +386,7 @@ impl DbInner {
     }
 
     /// Advances each key to the next table that may hold it, and searches there. False if no table is left.
-    fn wave<'a, R: Iterator<Item = Run<'a>>>(
+    fn wave<'a, R: Iterator<Item = SortedRun<'a>>>(
         &self,
         family: &'a Family,
         read: &BlockReadOptions,
@@ -431,10 +431,10 @@ impl DbInner {
                 let (table, lookup) = (&*stop.table, key.lookup);
                 let (number, asked) = stop.asked;
                 match held.get(number) {
-                    Some(Held::Blocks(held)) => {
+                    Some(TableBlocks::Blocks(held)) => {
                         get::read_held(table, lookup, located, held, read, &mut key.context)?
                     }
-                    Some(Held::Lookups(held)) => {
+                    Some(TableBlocks::Lookups(held)) => {
                         get::read_looked_up(table, lookup, asked, held, read, &mut key.context)?
                     }
                     None => get::read_located(table, lookup, located, read, &mut key.context)?,
@@ -478,7 +478,7 @@ fn read_blobs<K: AsRef<[u8]>>(
 }
 
 /// The blocks of a table that are held for the keys looked up in it.
-enum Held {
+enum TableBlocks {
     Blocks(HeldBlocks),
     /// The blocks and the results of the index lookups, for a table whose index is in the cache.
     Lookups(HeldLookups),
@@ -487,10 +487,10 @@ enum Held {
 /// Reads the blocks of all keys that are not in the cache, concurrently; numbers the tables, and the keys of
 /// each.
 #[cold]
-fn hold_blocks<'a, R: Iterator<Item = Run<'a>>>(
+fn hold_blocks<'a, R: Iterator<Item = SortedRun<'a>>>(
     read: &BlockReadOptions,
     batch: &mut [Underway<'a, R>],
-) -> Vec<Held> {
+) -> Vec<TableBlocks> {
     enum Begun {
         Blocks(BlocksInFlight),
         Lookups(LookupsInFlight),
@@ -530,8 +530,8 @@ fn hold_blocks<'a, R: Iterator<Item = Run<'a>>>(
     let finish = |(stops, begun): (&&mut [(&LookupKey, &mut Stop<'_>)], Begun)| {
         let table = &stops[0].1.table;
         match begun {
-            Begun::Blocks(begun) => Held::Blocks(table.finish_blocks(begun, read)),
-            Begun::Lookups(begun) => Held::Lookups(table.finish_lookups(begun, read)),
+            Begun::Blocks(begun) => TableBlocks::Blocks(table.finish_blocks(begun, read)),
+            Begun::Lookups(begun) => TableBlocks::Lookups(table.finish_lookups(begun, read)),
         }
     };
     of_tables.iter().zip(begun).map(finish).collect()

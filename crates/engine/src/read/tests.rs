@@ -34,13 +34,13 @@ fn user_key(number: usize) -> Vec<u8> {
 }
 
 /// The contents of one lane. All of it is newer than the contents of later lanes.
-struct Run {
+struct LaneContents {
     entries: Entries,
     tombstones: Vec<Tombstone>,
 }
 
 /// A run with sequence numbers from `first` on.
-fn run(rng: &mut TestRng, cmp: &InternalComparator, first: SeqNo, tombstones: usize) -> Run {
+fn run(rng: &mut TestRng, cmp: &InternalComparator, first: SeqNo, tombstones: usize) -> LaneContents {
     let mut seqnos: Vec<SeqNo> = (first..first + (ENTRIES + tombstones) as SeqNo).collect();
     rng.shuffle(&mut seqnos);
     let covered = seqnos.split_off(ENTRIES);
@@ -65,7 +65,7 @@ fn run(rng: &mut TestRng, cmp: &InternalComparator, first: SeqNo, tombstones: us
             Tombstone::new(user_key(start), user_key(start + 1 + rng.usize(..len)), seqno)
         })
         .collect();
-    Run { entries, tombstones }
+    LaneContents { entries, tombstones }
 }
 
 /// Tables in memory and the cache that opens them.
@@ -161,7 +161,7 @@ impl Bench {
     }
 
     /// Cuts a run into files at random user keys, and its tombstones with it.
-    fn level(&mut self, rng: &mut TestRng, run: &Run) -> Vec<Arc<FileMetadata>> {
+    fn level(&mut self, rng: &mut TestRng, run: &LaneContents) -> Vec<Arc<FileMetadata>> {
         let mut cuts: Vec<usize> = (0..rng.usize(..5)).map(|_| rng.usize(1..KEYS * 2)).collect();
         cuts.extend([0, usize::MAX]);
         cuts.sort_unstable();
@@ -199,7 +199,7 @@ impl Bench {
 }
 
 /// The entries of all runs that no tombstone at or below `snapshot` covers.
-fn uncovered(cmp: &InternalComparator, runs: &[Run], snapshot: SeqNo) -> Entries {
+fn uncovered(cmp: &InternalComparator, runs: &[LaneContents], snapshot: SeqNo) -> Entries {
     let covered = |key: &[u8]| {
         let (user, seqno) = (base::internal_key::user_key(key), base::internal_key::seqno(key));
         runs.iter().flat_map(|run| &run.tombstones).any(|tombstone| {
@@ -217,7 +217,7 @@ fn uncovered(cmp: &InternalComparator, runs: &[Run], snapshot: SeqNo) -> Entries
     entries
 }
 
-fn memtable(cmp: &InternalComparator, run: &Run) -> Arc<Memtable> {
+fn memtable(cmp: &InternalComparator, run: &LaneContents) -> Arc<Memtable> {
     let table = Arc::new(Memtable::new(cmp.clone(), MemtableOptions::default()));
     for (key, value) in &run.entries {
         let kind = Kind::from_byte(base::internal_key::kind_byte(key)).unwrap();
@@ -266,7 +266,7 @@ fn a_merge_leaves_out_what_tombstones_cover() {
         let cmp = bench.cmp.clone();
         // Oldest first: L2, L1, two files of L0, an immutable memtable, the memtable.
         let tombstones = [0, 1, 4][round % 3];
-        let runs: Vec<Run> = (0..6)
+        let runs: Vec<LaneContents> = (0..6)
             .map(|lane| run(&mut rng, &cmp, 1 + 100 * lane, tombstones))
             .collect();
         let mut edit = VersionEdit::default();

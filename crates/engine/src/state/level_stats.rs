@@ -295,7 +295,7 @@ impl FamilyStats {
             }
             let busy_here = here.iter().filter(|file| file.is_being_compacted()).count();
             let score = scores.levels.iter().find(|score| score.level == level);
-            let place = Place {
+            let place = LevelRow {
                 name: &format!("L{level}"),
                 files: here.len(),
                 busy: busy_here,
@@ -314,7 +314,7 @@ impl FamilyStats {
         }
         let before = &self.dumped;
         let came_in = self.flushed + self.ingested.bytes;
-        let all = Place {
+        let all = LevelRow {
             name: "Sum",
             files,
             busy,
@@ -323,7 +323,7 @@ impl FamilyStats {
             came_in,
         };
         row(&mut out, &all, &sum);
-        let interval = Place {
+        let interval = LevelRow {
             name: "Int",
             files: 0,
             busy: 0,
@@ -339,7 +339,7 @@ impl FamilyStats {
         ));
         for (name, stats) in [("Low", self.low), ("High", self.high), ("User", self.user)] {
             if stats.jobs > 0 {
-                let place = Place {
+                let place = LevelRow {
                     name,
                     files: 0,
                     busy: 0,
@@ -421,7 +421,7 @@ const HEAD: &str = "Level    Files   Size     Score Read(GB)  Rn(GB) Rnp1(GB) Wr
                     Comp(sec) CompMergeCPU(sec) Comp(cnt) Avg(sec) KeyIn KeyDrop Rblob(GB) Wblob(GB)";
 
 /// The current state of a level, or of all levels.
-struct Place<'a> {
+struct LevelRow<'a> {
     name: &'a str,
     files: usize,
     busy: usize,
@@ -431,7 +431,7 @@ struct Place<'a> {
     came_in: u64,
 }
 
-fn row(out: &mut String, place: &Place<'_>, stats: &LevelStats) {
+fn row(out: &mut String, place: &LevelRow<'_>, stats: &LevelStats) {
     const GIB: f64 = (1u64 << 30) as f64;
     const MIB: f64 = (1u64 << 20) as f64;
     let gib = |bytes: u64| bytes as f64 / GIB;

@@ -14,17 +14,18 @@ const PLACES: usize = u64::BITS as usize;
 /// The number of rows of groups: beyond sixty million open iterators, further ones are not listed.
 const ROWS: usize = 20;
 
-/// The value of [`Place::opened`] while the place is free, or its iterator has not written its data yet.
+/// The value of [`IteratorSlot::opened`] while the slot is free, or its iterator has not written its data
+/// yet.
 const NOBODY: u64 = u64::MAX;
 
-struct Place {
+struct IteratorSlot {
     /// The time of opening, in microseconds of the database's clock.
     opened: AtomicU64,
     super_version: AtomicU64,
     bytes: AtomicUsize,
 }
 
-impl Place {
+impl IteratorSlot {
     /// The iterator at this place, if there is one.
     fn look(&self) -> Option<OpenIterator> {
         loop {
@@ -48,12 +49,12 @@ impl Place {
 struct Group {
     /// One bit per place.
     taken: AtomicU64,
-    places: [Place; PLACES],
+    places: [IteratorSlot; PLACES],
 }
 
 impl Group {
     fn new() -> Group {
-        let place = |_| Place {
+        let place = |_| IteratorSlot {
             opened: AtomicU64::new(NOBODY),
             super_version: AtomicU64::new(0),
             bytes: AtomicUsize::new(0),
@@ -102,7 +103,7 @@ impl OpenIterators {
         groups.get(at + 1 - (1 << row))
     }
 
-    fn place(&self, listed: Listed) -> Option<&Place> {
+    fn place(&self, listed: Listed) -> Option<&IteratorSlot> {
         let group = self.group(listed.0 / PLACES, false)?;
         group.places.get(listed.0 % PLACES)
     }
@@ -169,7 +170,7 @@ impl OpenIterators {
     pub fn list(&self) -> Vec<OpenIterator> {
         let mut found = Vec::new();
         for group in self.rows.iter().filter_map(OnceLock::get).flatten() {
-            found.extend(group.places.iter().filter_map(Place::look));
+            found.extend(group.places.iter().filter_map(IteratorSlot::look));
         }
         found
     }

@@ -19,7 +19,7 @@ use crate::state::super_version::SuperVersion;
 /// a part already read shows at least everything published when the listing began.
 pub(crate) struct SnapshotList {
     clock: Arc<dyn Clock>,
-    parts: PerThread<Arc<Part>>,
+    parts: PerThread<Arc<SnapshotShard>>,
     gate: Gate,
 }
 
@@ -47,7 +47,7 @@ impl Drop for ClosedGate<'_> {
 
 /// The snapshots taken by one thread, or by a few. Other threads may release them.
 #[derive(Default)]
-struct Part {
+struct SnapshotShard {
     moments: Mutex<Moments>,
     /// True if the oldest snapshot was released.
     released: AtomicBool,
@@ -255,8 +255,13 @@ pub struct PinnedSnapshot {
     pub age: Duration,
 }
 
-fn held(part: &Arc<Part>, seqno: SeqNo, view: Option<Arc<View>>, database: Option<OpenDatabase>) -> Snapshot {
-    Snapshot(Arc::new(Held {
+fn held(
+    part: &Arc<SnapshotShard>,
+    seqno: SeqNo,
+    view: Option<Arc<View>>,
+    database: Option<OpenDatabase>,
+) -> Snapshot {
+    Snapshot(Arc::new(HeldSnapshot {
         seqno,
         part: part.clone(),
         view,
@@ -267,10 +272,10 @@ fn held(part: &Arc<Part>, seqno: SeqNo, view: Option<Arc<View>>, database: Optio
 /// A reference that keeps a database open: its handle, of which a snapshot needs nothing else.
 pub(crate) type OpenDatabase = Arc<dyn Any + Send + Sync>;
 
-struct Held {
+struct HeldSnapshot {
     seqno: SeqNo,
     /// The part of the snapshot list that contains this snapshot.
-    part: Arc<Part>,
+    part: Arc<SnapshotShard>,
     /// The super versions that the snapshot reads, in a secondary.
     view: Option<Arc<View>>,
     /// The database, which stays open. It is the last field, so that the snapshot is released before the
@@ -287,7 +292,7 @@ pub(crate) struct View {
     pub super_versions: HashMap<u32, Arc<SuperVersion>>,
 }
 
-impl Drop for Held {
+impl Drop for HeldSnapshot {
     fn drop(&mut self) {
         if self.part.moments.lock().remove(self.seqno) && !self.part.released.load(Ordering::Relaxed) {
             self.part.released.store(true, Ordering::Release);
@@ -314,7 +319,7 @@ impl Drop for Held {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
-pub struct Snapshot(Arc<Held>);
+pub struct Snapshot(Arc<HeldSnapshot>);
 
 impl Snapshot {
     /// The sequence number that the snapshot reads at.

@@ -11,13 +11,13 @@ use tempfile::TempDir;
 /// A name of a family that needs every escape.
 pub const ODD: &str = "odd \"name\"\\with\nlines";
 
-pub struct Held {
+pub struct TestDatabase {
     _dir: TempDir,
     pub db: Db,
 }
 
-impl Held {
-    pub fn new() -> Held {
+impl TestDatabase {
+    pub fn new() -> TestDatabase {
         let dir = TempDir::new().unwrap();
         let mut options = Options {
             create_if_missing: true,
@@ -31,12 +31,12 @@ impl Held {
         let db = Db::open(&options, dir.path()).unwrap();
         db.create_column_family(ODD, &ColumnFamilyOptions::default())
             .unwrap();
-        Held { _dir: dir, db }
+        TestDatabase { _dir: dir, db }
     }
 
     /// Returns an open database in `dir`.
-    pub fn of(dir: TempDir, db: Db) -> Held {
-        Held { _dir: dir, db }
+    pub fn of(dir: TempDir, db: Db) -> TestDatabase {
+        TestDatabase { _dir: dir, db }
     }
 
     /// Writes, flushes, compacts and reads rows.

@@ -46,7 +46,7 @@ fn names_in(text: &str) -> BTreeSet<&str> {
 
 #[test]
 fn documented_metrics_exist_and_existing_ones_are_documented() {
-    let held = Held::new();
+    let held = TestDatabase::new();
     held.work();
     let scrape = Scrape::parse(&get(held.endpoint().address(), "/metrics").1);
     let page = esker_metrics::document();

@@ -143,7 +143,7 @@ fn a_running_prometheus_answers_every_panel_and_evaluates_every_alert() {
     if !has("prometheus") {
         return;
     }
-    let held = Held::new();
+    let held = TestDatabase::new();
     let endpoint = held.endpoint();
     let dir = TempDir::new().unwrap();
     let prometheus = Prometheus::start(dir.path(), endpoint.address());

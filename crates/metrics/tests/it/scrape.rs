@@ -14,7 +14,7 @@ use dbtest::delayed::delayed;
 
 #[test]
 fn a_scrape_has_what_the_database_says() {
-    let held = Held::new();
+    let held = TestDatabase::new();
     held.work();
     let snapshot = held.db.snapshot();
     let endpoint = held.endpoint();
@@ -83,7 +83,7 @@ fn a_scrape_has_what_the_database_says() {
 fn stalls_name_the_option_that_caused_them() {
     let dir = TempDir::new().unwrap();
     let (db, go) = delayed(dir.path());
-    let held = Held::of(dir, db);
+    let held = TestDatabase::of(dir, db);
     let endpoint = held.endpoint();
     let scrape = Scrape::parse(&get(endpoint.address(), "/metrics").1);
     let labels = [
@@ -145,7 +145,7 @@ fn the_oldest_wal_has_the_age_since_it_was_begun_or_found() {
 
 #[test]
 fn several_databases_share_an_endpoint_and_a_closed_one_is_down() {
-    let (first, second) = (Held::new(), Held::new());
+    let (first, second) = (TestDatabase::new(), TestDatabase::new());
     let mut exporter = Exporter::new();
     exporter.add("first", &first.db);
     exporter.add("second", &second.db);
@@ -165,7 +165,7 @@ fn several_databases_share_an_endpoint_and_a_closed_one_is_down() {
 #[test]
 fn bad_requests_do_not_disturb_scrapes() {
     let _watchdog = testkit::Watchdog::new("bad requests", Duration::from_secs(120), String::new);
-    let held = Held::new();
+    let held = TestDatabase::new();
     let endpoint = held.endpoint();
     let mut rng = testkit::rng();
     let mut held_open = Vec::new();

@@ -42,7 +42,7 @@ enum Found {
 
 /// Consecutive garbage in the order of keys, found from its end to its start.
 #[derive(Debug, Default)]
-struct Run {
+struct GarbageRun {
     start: Vec<u8>,
     end: Vec<u8>,
     versions: u64,
@@ -60,7 +60,7 @@ pub(super) struct Planner<'a> {
     cover: Option<Cover>,
     threshold: Timestamp,
     options: &'a GcOptions,
-    run: Run,
+    run: GarbageRun,
     /// The garbage found, in the order of removal: the older part of a key first.
     found: VecDeque<Found>,
     /// The number of versions in the pieces found.
@@ -80,7 +80,7 @@ impl<'a> Planner<'a> {
             cover: reader.cover(Order::Backwards),
             threshold,
             options,
-            run: Run::default(),
+            run: GarbageRun::default(),
             found: VecDeque::new(),
             versions: 0,
             bytes: 0,

@@ -35,7 +35,7 @@ use vfs::MemFs;
 
 use super::model::{NOW, blobs, old_blobs, open, open_with, range_tombstones};
 
-struct State {
+struct ScriptState {
     db: Db,
     store: MvccStore,
     /// Flushes after each command.
@@ -56,7 +56,7 @@ fn store(db: &Db, max_steps: u32) -> MvccStore {
 fn histories() {
     run_all(|_| {
         let db = open(Arc::new(MemFs::new()));
-        State {
+        ScriptState {
             store: store(&db, 10),
             db,
             flushes: false,
@@ -83,7 +83,7 @@ fn histories_in_blob_files() {
             });
             // Scripts that count costs only run in memory: reads of files cost more.
             let counts = std::fs::read_to_string(path).unwrap().contains("counters");
-            State {
+            ScriptState {
                 store: store(&db, 10),
                 db,
                 flushes: !counts,
@@ -92,7 +92,7 @@ fn histories_in_blob_files() {
     }
 }
 
-fn run_all(start: impl FnMut(&Path) -> State) {
+fn run_all(start: impl FnMut(&Path) -> ScriptState) {
     testkit::datadriven::run("tests/testdata/histories", start, |state, case| {
         assert_eq!(case.directive, "run");
         let wants_error = case.take_flag("error").unwrap();
@@ -126,7 +126,7 @@ fn parse(line: &str) -> Args {
         .collect()
 }
 
-fn run(state: &mut State, input: &str, stats: bool, out: &mut String) -> Option<Error> {
+fn run(state: &mut ScriptState, input: &str, stats: bool, out: &mut String) -> Option<Error> {
     // The arguments of the enclosing blocks, by indentation.
     let mut blocks: Vec<(usize, Args)> = Vec::new();
     for line in input.lines() {
@@ -298,7 +298,7 @@ impl Line {
         }
     }
 
-    fn execute(&mut self, state: &mut State, command: &str, out: &mut String) -> Result<()> {
+    fn execute(&mut self, state: &mut ScriptState, command: &str, out: &mut String) -> Result<()> {
         if command == "reopen" {
             state.store = store(&state.db, 10);
             return Ok(());

@@ -131,14 +131,14 @@ fn snapshots_and_readers_keep_theirs() {
 }
 
 /// All stored data.
-type State = (Found, Vec<RangeTombstone>);
+type StoredData = (Found, Vec<RangeTombstone>);
 
 /// Writes a batch, and adds the resulting state. `durable` becomes the number of batches that must survive.
 fn write_step(
     db: &esker::Db,
     store: &MvccStore,
     step: i64,
-    states: &mut Vec<State>,
+    states: &mut Vec<StoredData>,
     durable: &mut usize,
 ) -> mvcc::Result<()> {
     let mut batch = store.begin(NOW);
@@ -188,7 +188,7 @@ fn they_are_written_with_their_batch_or_not_at_all() {
         let fs = FaultFs::new(Arc::new(disk.clone()));
         let db = open(Arc::new(fs.clone()));
         let versions = store(&db, options());
-        let mut states: Vec<State> = vec![(dump(&db), range_tombstones(&db))];
+        let mut states: Vec<StoredData> = vec![(dump(&db), range_tombstones(&db))];
         fs.crash_at(fs.changes() + cut);
         let mut durable = 0;
         let finished =

@@ -50,7 +50,7 @@ struct Workload {
 /// deletion.
 type History = Vec<(i64, Option<u64>)>;
 
-struct Run {
+struct YcsbRun {
     workload: Workload,
     store: MvccStore,
     model: Vec<Mutex<History>>,
@@ -87,7 +87,7 @@ fn as_of(history: &History, time: i64) -> Option<u64> {
     before.checked_sub(1).and_then(|last| history[last].1)
 }
 
-impl Run {
+impl YcsbRun {
     fn now(&self) -> i64 {
         self.clock.fetch_add(TICK, Ordering::Relaxed) + TICK
     }
@@ -334,7 +334,7 @@ fn run(workload: Workload) {
         ..BatchOptions::default()
     };
     let store = MvccStore::open_with_compactions(&db, &family, batches, BEGIN, Some(gc)).unwrap();
-    let run = Run {
+    let run = YcsbRun {
         workload,
         store,
         model: (0..MOST_KEYS).map(|_| Mutex::default()).collect(),

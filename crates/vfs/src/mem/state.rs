@@ -13,7 +13,7 @@ use super::tree::{DirId, Node, Tree};
 
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<MemState>,
     /// Bytes of the files that have a name.
     pub(super) used: AtomicU64,
     pub(super) budget: AtomicU64,
@@ -21,7 +21,7 @@ pub(super) struct Shared {
 }
 
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct MemState {
     pub(super) tree: Tree,
     pub(super) next_inode: u64,
     /// Normalized paths.
@@ -57,7 +57,7 @@ impl Shared {
                 used += data.live.len() as u64;
             }
         }
-        let state = State {
+        let state = MemState {
             tree,
             next_inode,
             locks: BTreeSet::new(),
@@ -111,7 +111,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl MemState {
     pub(super) fn unlink(&mut self, shared: &Shared, inode: &Arc<Inode>) {
         let mut data = inode.data.write();
         if data.links == 1 {

@@ -19,9 +19,9 @@ use crate::ReadBuffer;
 const MOST: u32 = 128;
 
 /// The ring of a thread. Another thread may wait for its reads.
-pub(super) struct Ring(Mutex<State>);
+pub(super) struct Ring(Mutex<RingState>);
 
-struct State {
+struct RingState {
     uring: IoUring,
     slots: Vec<Slot>,
     free: Vec<usize>,
@@ -94,7 +94,7 @@ impl Ring {
             && uring.params().is_feature_nodrop()
             && uring.params().is_feature_submit_stable();
         can.then(|| {
-            Arc::new(Ring(Mutex::new(State {
+            Arc::new(Ring(Mutex::new(RingState {
                 uring,
                 slots: Vec::new(),
                 free: Vec::new(),
@@ -122,7 +122,7 @@ pub(super) fn start(file: &Arc<File>, offset: u64, memory: ReadBuffer) -> Result
     })
 }
 
-impl State {
+impl RingState {
     fn push(&mut self, file: &Arc<File>, offset: u64, mut memory: ReadBuffer) -> Result<usize, ReadBuffer> {
         if self.flying >= MOST as usize {
             self.reap();
@@ -197,7 +197,7 @@ impl State {
     }
 }
 
-impl Drop for State {
+impl Drop for RingState {
     fn drop(&mut self) {
         while self.flying > 0 {
             if self.wait().is_err() {
@@ -225,7 +225,7 @@ impl Ticket {
         }
     }
 
-    fn take(&mut self, state: &mut State) -> Option<(ReadBuffer, i32)> {
+    fn take(&mut self, state: &mut RingState) -> Option<(ReadBuffer, i32)> {
         match std::mem::replace(&mut state.slots[self.slot], Slot::Free) {
             Slot::Landed { memory, result } => {
                 state.free.push(self.slot);

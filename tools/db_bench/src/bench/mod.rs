@@ -28,7 +28,7 @@ use crate::values::{Sizes, Values};
 use crate::workloads::streams::{self, Streams};
 use crate::workloads::timeseries::{self, Expire, ExpiredTimeFilter};
 use crate::workloads::transaction;
-use crate::workloads::{self, Run, Threads, Workload};
+use crate::workloads::{self, RunMode, Threads, Workload};
 use crate::{harness, header, options, options_file};
 
 impl Bench {
@@ -176,8 +176,8 @@ impl Bench {
             self.reopen()?;
         }
         let body = match workload.run {
-            Run::Threads(body) => body,
-            Run::Alone(run) => return self.run_alone(workload, run),
+            RunMode::Threads(body) => body,
+            RunMode::Alone(run) => return self.run_alone(workload, run),
         };
         println!("DB path: [{}]", self.path.display());
         if repeat.warm_up > 0 {
@@ -215,8 +215,8 @@ impl Bench {
     pub fn measure(&mut self, name: &str) -> Result<Summary> {
         let (workload, _) = workloads::parse(name).map_err(Error::invalid_argument)?;
         match workload.run {
-            Run::Threads(body) => self.run_threads(workload, body, false),
-            Run::Alone(run) => self.run_alone(workload, run).map(|()| Summary::default()),
+            RunMode::Threads(body) => self.run_threads(workload, body, false),
+            RunMode::Alone(run) => self.run_alone(workload, run).map(|()| Summary::default()),
         }
     }
 

@@ -28,7 +28,7 @@ pub type ThreadBody = fn(&Params<'_>, &mut Thread<'_>) -> Result<()>;
 
 /// The way in which a workload runs.
 #[derive(Clone, Copy)]
-pub enum Run {
+pub enum RunMode {
     /// Runs on threads, timed, with a line of its own.
     Threads(ThreadBody),
     /// Runs once, without a line.
@@ -63,7 +63,7 @@ pub struct Workload {
     /// The number of operations of a thread, for the progress bar.
     pub expected: fn(&Params<'_>) -> i64,
     /// The way in which it runs.
-    pub run: Run,
+    pub run: RunMode,
     /// The part of a result line that covers all threads.
     pub message: Option<fn(&Params<'_>) -> String>,
     /// The action that follows it.
@@ -73,7 +73,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    const fn new(name: &'static str, help: &'static str, run: Run) -> Workload {
+    const fn new(name: &'static str, help: &'static str, run: RunMode) -> Workload {
         Workload {
             name,
             help,
@@ -92,35 +92,35 @@ impl Workload {
     const fn writing(name: &'static str, help: &'static str, body: ThreadBody) -> Workload {
         Workload {
             expected: |params| params.writes,
-            ..Workload::new(name, help, Run::Threads(body))
+            ..Workload::new(name, help, RunMode::Threads(body))
         }
     }
 
     const fn reading(name: &'static str, help: &'static str, body: ThreadBody) -> Workload {
         Workload {
             expected: |params| params.reads,
-            ..Workload::new(name, help, Run::Threads(body))
+            ..Workload::new(name, help, RunMode::Threads(body))
         }
     }
 
     const fn reading_and_writing(name: &'static str, help: &'static str, body: ThreadBody) -> Workload {
         Workload {
             expected: |params| params.readwrites(),
-            ..Workload::new(name, help, Run::Threads(body))
+            ..Workload::new(name, help, RunMode::Threads(body))
         }
     }
 
     const fn deleting(name: &'static str, help: &'static str, body: ThreadBody) -> Workload {
         Workload {
             expected: |params| params.deletes,
-            ..Workload::new(name, help, Run::Threads(body))
+            ..Workload::new(name, help, RunMode::Threads(body))
         }
     }
 
     const fn alone(name: &'static str, help: &'static str, run: fn(&mut Bench) -> Result<()>) -> Workload {
         Workload {
             threads: Threads::One,
-            ..Workload::new(name, help, Run::Alone(run))
+            ..Workload::new(name, help, RunMode::Alone(run))
         }
     }
 
@@ -260,7 +260,7 @@ pub const WORKLOADS: &[Workload] = &[
         "ingestexternalfile",
         "writes `ingest_external_file_batch_size` files of `num` keys and moves them into the database, `ingest_external_file_num_batches` \
          times",
-        Run::Threads(ingest::files),
+        RunMode::Threads(ingest::files),
     )
     .on(Threads::One),
     Workload::deleting(
@@ -436,53 +436,53 @@ pub const WORKLOADS: &[Workload] = &[
     Workload::new(
         "crc32c",
         "CRC-32C of `block_size` bytes, 5,000 MB of them",
-        Run::Threads(codec::crc32c),
+        RunMode::Threads(codec::crc32c),
     ),
-    Workload::new("xxhash", "xxHash of the same", Run::Threads(codec::xxhash)),
-    Workload::new("xxhash64", "xxHash64 of the same", Run::Threads(codec::xxhash64)),
-    Workload::new("xxh3", "XXH3 of the same", Run::Threads(codec::xxh3)),
+    Workload::new("xxhash", "xxHash of the same", RunMode::Threads(codec::xxhash)),
+    Workload::new("xxhash64", "xxHash64 of the same", RunMode::Threads(codec::xxhash64)),
+    Workload::new("xxh3", "XXH3 of the same", RunMode::Threads(codec::xxh3)),
     Workload::new(
         "acquireload",
         "loads an atomic pointer",
-        Run::Threads(codec::acquire_load),
+        RunMode::Threads(codec::acquire_load),
     ),
     Workload::new(
         "compress",
         "compresses `block_size` bytes, 3 GB of them",
-        Run::Threads(codec::compress),
+        RunMode::Threads(codec::compress),
     ),
     Workload::new(
         "uncompress",
         "restores 20 GB of them",
-        Run::Threads(codec::uncompress),
+        RunMode::Threads(codec::uncompress),
     ),
     Workload::new(
         "compact",
         "compacts the whole database",
-        Run::Threads(meta::compact),
+        RunMode::Threads(meta::compact),
     )
     .on(Threads::One),
     Workload::new(
         "verifychecksum",
         "reads all of the database and verifies the checksum of each block",
-        Run::Threads(meta::verify_checksum),
+        RunMode::Threads(meta::verify_checksum),
     ),
     Workload::new(
         "verifyfilechecksums",
         "reads all of the database and compares each file with its checksum in the MANIFEST; needs --file_checksum",
-        Run::Threads(meta::verify_file_checksums),
+        RunMode::Threads(meta::verify_file_checksums),
     ),
     Workload::new(
         "backup",
         "makes a backup in `backup_dir`, which replaces those there",
-        Run::Threads(backup::create),
+        RunMode::Threads(backup::create),
     )
     .on(Threads::One)
     .prepared(backup::prepare_backup),
     Workload::new(
         "restore",
         "makes a database in `restore_dir` of the newest backup in `backup_dir`",
-        Run::Threads(backup::restore),
+        RunMode::Threads(backup::restore),
     )
     .on(Threads::One)
     .prepared(backup::prepare_restore),
@@ -495,7 +495,7 @@ pub const WORKLOADS: &[Workload] = &[
     Workload::new(
         "replay",
         "runs the queries of the trace in `trace_file`",
-        Run::Threads(replay::run),
+        RunMode::Threads(replay::run),
     )
     .prepared(replay::prepare),
     Workload::alone(

@@ -59,7 +59,7 @@ pub fn run(args: &[OsString], out: &mut Out) -> u8 {
         Asked::InternalKey(key) => return show_internal_key(&key, out),
         Asked::Help => out.write_all(help::text().as_bytes()).map_err(End::from),
         Asked::Version => writeln!(out, "sst_dump from RocksDB 11.8.1").map_err(End::from),
-        Asked::Files(args) => return Run::new(*args).all(out),
+        Asked::Files(args) => return DumpTotals::new(*args).all(out),
     };
     status(result.map(|()| 0))
 }
@@ -102,7 +102,7 @@ struct Summary {
     filter_size: u64,
 }
 
-struct Run {
+struct DumpTotals {
     args: Args,
     /// The tables that could be opened.
     valid: Vec<PathBuf>,
@@ -111,9 +111,9 @@ struct Run {
     summary: Summary,
 }
 
-impl Run {
-    fn new(args: Args) -> Run {
-        Run {
+impl DumpTotals {
+    fn new(args: Args) -> DumpTotals {
+        DumpTotals {
             args,
             valid: Vec::new(),
             read: 0,

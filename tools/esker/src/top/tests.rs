@@ -14,7 +14,7 @@ use serve::observe::{Family, Level, Observation, Observer, Wal};
 use serve::process;
 
 /// A database in memory.
-struct State {
+struct TestDatabase {
     fs: MemFs,
     clock: Arc<ManualClock>,
     observer: Option<Observer>,
@@ -23,10 +23,10 @@ struct State {
 
 const DIR: &str = "/db";
 
-impl State {
-    fn new() -> State {
+impl TestDatabase {
+    fn new() -> TestDatabase {
         let clock = Arc::new(ManualClock::default());
-        State {
+        TestDatabase {
             fs: MemFs::with_clock(clock.clone()),
             clock,
             observer: None,
@@ -54,7 +54,7 @@ impl State {
 fn frames() {
     datadriven::run(
         "testdata/top",
-        |_| State::new(),
+        |_| TestDatabase::new(),
         |state, case| match case.directive.as_str() {
             // A database that RocksDB wrote, by the name of its directory.
             "copy" => {

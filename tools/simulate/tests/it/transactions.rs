@@ -24,14 +24,14 @@ const OTHER: &str = "other";
 
 /// A place where a transaction may be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum SectionPlace {
     Absent,
     Outstanding,
     Committed,
 }
 
 /// The places where each transaction may be, by name.
-type Promises = BTreeMap<String, Vec<Place>>;
+type Promises = BTreeMap<String, Vec<SectionPlace>>;
 
 /// The database of a life, which threads share.
 struct Life {
@@ -70,7 +70,7 @@ impl Life {
     }
 
     /// Records that the transaction may be in one of `places` from now on.
-    fn may_be(&self, name: &str, places: &[Place]) {
+    fn may_be(&self, name: &str, places: &[SectionPlace]) {
         lock(&self.promises).insert(name.to_owned(), places.to_vec());
     }
 
@@ -78,7 +78,7 @@ impl Life {
     fn bring(
         &self,
         name: &str,
-        (from, to): (Place, Place),
+        (from, to): (SectionPlace, SectionPlace),
         step: impl FnOnce() -> esker::Result<()>,
     ) -> esker::Result<()> {
         self.may_be(name, &[from, to]);
@@ -93,9 +93,11 @@ impl Life {
             let name = format!("t{}.{thread}.{number}", self.number);
             let mut transaction = self.begin(&name)?;
             match rng.u32(..4) {
-                0 => self.bring(&name, (Place::Absent, Place::Committed), || transaction.commit())?,
+                0 => self.bring(&name, (SectionPlace::Absent, SectionPlace::Committed), || {
+                    transaction.commit()
+                })?,
                 _ => {
-                    self.bring(&name, (Place::Absent, Place::Outstanding), || {
+                    self.bring(&name, (SectionPlace::Absent, SectionPlace::Outstanding), || {
                         transaction.prepare()
                     })?;
                     self.do_something_else(rng, thread, number)?;
@@ -125,10 +127,10 @@ impl Life {
         match rng.u32(..6) {
             // The transaction stays prepared, without its `Transaction` object.
             0 => Ok(()),
-            1 => self.bring(name, (Place::Outstanding, Place::Absent), || {
+            1 => self.bring(name, (SectionPlace::Outstanding, SectionPlace::Absent), || {
                 transaction.rollback()
             }),
-            _ => self.bring(name, (Place::Outstanding, Place::Committed), || {
+            _ => self.bring(name, (SectionPlace::Outstanding, SectionPlace::Committed), || {
                 transaction.commit()
             }),
         }
@@ -178,12 +180,12 @@ impl Life {
         }
         for (name, places) in promises.iter_mut() {
             let place = match (&self.rows(name)?[..], outstanding.get(name)) {
-                ([None, None], None) => Place::Absent,
+                ([None, None], None) => SectionPlace::Absent,
                 ([None, None], Some(found)) => {
                     assert_eq!(found.write_batch().count(), 4, "{name} is a half, seed {seed}");
-                    Place::Outstanding
+                    SectionPlace::Outstanding
                 }
-                ([Some(true), Some(true)], None) => Place::Committed,
+                ([Some(true), Some(true)], None) => SectionPlace::Committed,
                 (rows, found) => panic!("{name}: {rows:?}, outstanding: {}, seed {seed}", found.is_some()),
             };
             assert!(
@@ -275,7 +277,7 @@ fn live(seed: u64) {
     }
     let promises = lock(&promises);
     let at = |place| promises.values().filter(|places| places.contains(&place)).count();
-    assert!(at(Place::Committed) > 5, "seed {seed}");
+    assert!(at(SectionPlace::Committed) > 5, "seed {seed}");
 }
 
 #[test]

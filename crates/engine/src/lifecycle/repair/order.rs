@@ -27,7 +27,7 @@ use crate::options::Options;
 
 /// The level in which a table is placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct LevelPlacement {
     /// The index of the table in the list of tables.
     pub table: usize,
     pub level: usize,
@@ -45,7 +45,7 @@ pub(super) fn place(
     cmp: &UserComparator,
     tables: &mut [ScannedTable],
     levels: usize,
-) -> Result<(Vec<Place>, Contradictions)> {
+) -> Result<(Vec<LevelPlacement>, Contradictions)> {
     let mut found = relations(options, cmp, tables, &vec![Cut::default(); tables.len()])?;
     let cuts = cuts(cmp, tables, &found);
     if cuts.iter().any(|cut| *cut != Cut::default()) {
@@ -65,7 +65,7 @@ pub(super) fn place(
         !a.file.is_before(cmp, b.file.smallest_user_key())
             && !b.file.is_before(cmp, a.file.smallest_user_key())
     };
-    let mut places: Vec<Place> = Vec::with_capacity(tables.len());
+    let mut places: Vec<LevelPlacement> = Vec::with_capacity(tables.len());
     for table in order {
         let below = places
             .iter()
@@ -76,7 +76,7 @@ pub(super) fn place(
             None => levels.saturating_sub(1),
             Some(below) => below.saturating_sub(1),
         };
-        places.push(Place { table, level });
+        places.push(LevelPlacement { table, level });
     }
     let numbers = |(newer, older): (usize, usize)| (tables[newer].file.number, tables[older].file.number);
     Ok((places, contradictions.into_iter().map(numbers).collect()))

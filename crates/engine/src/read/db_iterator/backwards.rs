@@ -5,7 +5,7 @@ use base::internal_key::{self, ParsedInternalKey};
 use base::{Cursor, Kind};
 
 use super::super::merging_cursor::before_key;
-use super::{DbIterator, Place, newest_visible};
+use super::{DbIterator, DbPosition, newest_visible};
 
 impl DbIterator {
     /// Moves the cursor before every entry of `saved_key`.
@@ -69,7 +69,7 @@ impl DbIterator {
                 };
                 if is_newest {
                     self.kind = Kind::Value;
-                    self.place = Place::Saved;
+                    self.place = DbPosition::Saved;
                     return;
                 }
                 self.collect_backwards(Some(Kind::Value));
@@ -88,7 +88,7 @@ impl DbIterator {
     /// there are many, and makes the key current unless it is deleted. The cursor ends before all entries of
     /// the key.
     fn collect_backwards(&mut self, mut found: Option<Kind>) {
-        self.place = Place::Nowhere;
+        self.place = DbPosition::Nowhere;
         let mut operands: Vec<Vec<u8>> = Vec::new();
         let mut base_key = Vec::new();
         let (mut steps, mut hidden) = (u64::from(found.is_some()), 0);

@@ -8,7 +8,7 @@ use base::statistics::{Histogram, Ticker};
 use base::{Error, ErrorKind};
 use vfs::ReadTimeout;
 
-use super::{DbIterator, Place};
+use super::{DbIterator, DbPosition};
 use crate::files::charged_reads::ChargedReads;
 use crate::read::deadline::check_deadline;
 use crate::state::error_state::closing;
@@ -37,7 +37,7 @@ impl DbIterator {
     #[cold]
     fn break_off(&mut self) {
         let error = Error::new(ErrorKind::Panicked, "a move of the iterator");
-        self.place = Place::Nowhere;
+        self.place = DbPosition::Nowhere;
         self.error = Some(error.clone());
         self.broken.get_or_insert(error);
     }

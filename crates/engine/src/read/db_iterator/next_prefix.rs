@@ -5,7 +5,7 @@ use base::Cursor;
 use base::internal_key::{self, TRAILER_LEN};
 use base::steps::StepsBeforeSeek;
 
-use super::{DbIterator, Direction, Place};
+use super::{DbIterator, DbPosition, Direction};
 use crate::read::merging_cursor::before_key;
 
 /// The cost of a move to the [next prefix](DbIterator::next_prefix).
@@ -80,13 +80,13 @@ impl DbIterator {
         let mut moved = PrefixMove::default();
         let user = self.family.cmp.user();
         match self.place {
-            Place::Cursor => {
+            DbPosition::Cursor => {
                 self.saved_key.clear();
                 self.saved_key
                     .extend_from_slice(internal_key::user_key(self.cursor.key()));
             }
-            Place::Saved => {}
-            Place::Nowhere | Place::Pinned => panic!("the iterator is not valid"),
+            DbPosition::Saved => {}
+            DbPosition::Nowhere | DbPosition::Pinned => panic!("the iterator is not valid"),
         }
         let key = user.strip_timestamp(&self.saved_key);
         let extractor = self.family.prefix_extractor.as_deref();
@@ -96,14 +96,14 @@ impl DbIterator {
             return moved;
         };
         if self.prefix.is_some() {
-            self.place = Place::Nowhere;
+            self.place = DbPosition::Nowhere;
             return moved;
         }
         let behind_key = user.timestamp_size() + TRAILER_LEN;
         let backwards = self.direction == Direction::Backward;
         self.direction = Direction::Forward;
         // False if the cursor is before the key, perhaps far before it, and not among the entries to skip.
-        let mut at_entry = self.place == Place::Saved && !backwards;
+        let mut at_entry = self.place == DbPosition::Saved && !backwards;
         let mut limit = match backwards {
             true => 0,
             false => self.prefix_steps.get(),
@@ -149,7 +149,7 @@ impl DbIterator {
                 user.compare_without_timestamp(&next, upper).is_ge()
             });
             if ends {
-                self.place = Place::Nowhere;
+                self.place = DbPosition::Nowhere;
                 return moved;
             }
             before_key(&mut self.target, user, &self.successor);

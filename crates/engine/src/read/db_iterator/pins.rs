@@ -2,7 +2,7 @@
 
 use base::{Error, Result};
 
-use super::{DbIterator, Place};
+use super::{DbIterator, DbPosition};
 use crate::files::pinned_value::PinnedValue;
 
 /// The rows that the iterator was at. None of their bytes moves as long as this exists.
@@ -10,8 +10,8 @@ pub(super) struct Pins {
     /// The user keys, timestamps included.
     keys: Vec<Box<[u8]>>,
     values: Vec<PinnedValue>,
-    /// The place of the current row in the iterator, which is at [`Place::Pinned`].
-    pub(super) place: Place,
+    /// The place of the current row in the iterator, which is at [`DbPosition::Pinned`].
+    pub(super) place: DbPosition,
 }
 
 impl Pins {
@@ -19,7 +19,7 @@ impl Pins {
         Pins {
             keys: Vec::new(),
             values: Vec::new(),
-            place: Place::Nowhere,
+            place: DbPosition::Nowhere,
         }
     }
 }
@@ -27,14 +27,14 @@ impl Pins {
 impl DbIterator {
     /// Keeps the current row, if rows are pinned. Called after each move.
     pub(super) fn pin_row(&mut self) {
-        if self.place == Place::Nowhere || self.pins.is_none() {
+        if self.place == DbPosition::Nowhere || self.pins.is_none() {
             return;
         }
         let (key, value) = (self.full_key().into(), self.value_pinned());
         if let Some(pins) = &mut self.pins {
             pins.keys.push(key);
             pins.values.push(value);
-            pins.place = std::mem::replace(&mut self.place, Place::Pinned);
+            pins.place = std::mem::replace(&mut self.place, DbPosition::Pinned);
         }
     }
 
@@ -44,21 +44,21 @@ impl DbIterator {
     }
 
     /// The place of the current row in the cursor or the buffers, pinned or not.
-    pub(super) fn own_place(&self) -> Place {
+    pub(super) fn own_place(&self) -> DbPosition {
         match (self.place, &self.pins) {
-            (Place::Pinned, Some(pins)) => pins.place,
+            (DbPosition::Pinned, Some(pins)) => pins.place,
             (place, _) => place,
         }
     }
 
-    /// The user key, timestamp included, of a row at [`Place::Pinned`].
+    /// The user key, timestamp included, of a row at [`DbPosition::Pinned`].
     #[cold]
     pub(super) fn pinned_key(&self) -> &[u8] {
         let keys = self.pins.as_ref().and_then(|pins| pins.keys.last());
         keys.map_or(&[], |key| key)
     }
 
-    /// The value of a row at [`Place::Pinned`].
+    /// The value of a row at [`DbPosition::Pinned`].
     #[cold]
     pub(super) fn current_pinned_value(&self) -> &[u8] {
         let values = self.pins.as_ref().and_then(|pins| pins.values.last());
@@ -78,9 +78,9 @@ impl DbIterator {
     pub fn property(&self, name: &str) -> Result<Vec<u8>> {
         let bytes = match name {
             "rocksdb.iterator.is-key-pinned" | "rocksdb.iterator.is-value-pinned" => match self.place {
-                Place::Nowhere => "Iterator is not valid.",
-                Place::Pinned => "1",
-                Place::Cursor | Place::Saved => "0",
+                DbPosition::Nowhere => "Iterator is not valid.",
+                DbPosition::Pinned => "1",
+                DbPosition::Cursor | DbPosition::Saved => "0",
             }
             .as_bytes()
             .to_vec(),

@@ -6,7 +6,7 @@ use blob::BlobIndex;
 use codec::compression::CompressionType;
 use vfs::ReadTimeout;
 
-use super::{DbIterator, Place};
+use super::{DbIterator, DbPosition};
 use crate::files::blob_cache::BlobRead;
 use crate::files::charged_reads::ChargedReads;
 
@@ -100,7 +100,7 @@ impl DbIterator {
     /// The blob index of the current value, which was not read.
     fn blob_index(&self) -> &[u8] {
         match self.own_place() {
-            Place::Cursor => self.cursor.value(),
+            DbPosition::Cursor => self.cursor.value(),
             _ => &self.entity,
         }
     }

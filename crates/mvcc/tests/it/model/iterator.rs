@@ -8,9 +8,9 @@ use testkit::rng::TestRng;
 use super::{Found, Model, key, plain, span, time, within};
 
 /// The position of an iterator.
-type Place = (Vec<u8>, Timestamp);
+type IteratorPosition = (Vec<u8>, Timestamp);
 
-fn order(a: &Place, b: &Place) -> Ordering {
+fn order(a: &IteratorPosition, b: &IteratorPosition) -> Ordering {
     let newest_first = |time: Timestamp| (!time.is_zero(), std::cmp::Reverse(time));
     a.0.cmp(&b.0).then(newest_first(a.1).cmp(&newest_first(b.1)))
 }
@@ -66,18 +66,19 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, span: Span<'_>, all: &F
 }
 
 fn walk(rng: &mut TestRng, mut iter: MvccIterator, points: &Found, ranges: &[RangeTombstone]) {
-    let mut places: Vec<Place> = points.iter().map(|(key, time, _)| (key.clone(), *time)).collect();
+    let mut places: Vec<IteratorPosition> =
+        points.iter().map(|(key, time, _)| (key.clone(), *time)).collect();
     places.extend(ranges.iter().map(|range| (range.start.clone(), Timestamp::ZERO)));
     places.sort_by(order);
     places.dedup();
-    let mut here: Option<Place> = None;
+    let mut here: Option<IteratorPosition> = None;
     let mut covering: Option<RangeTombstone> = None;
     for _ in 0..30 {
-        let first_from = |place: &Place| {
+        let first_from = |place: &IteratorPosition| {
             let at = places.partition_point(|other| order(other, place).is_lt());
             places.get(at).cloned()
         };
-        let last_before = |place: &Place| {
+        let last_before = |place: &IteratorPosition| {
             let at = places.partition_point(|other| order(other, place).is_lt());
             at.checked_sub(1).map(|at| places[at].clone())
         };
@@ -86,7 +87,7 @@ fn walk(rng: &mut TestRng, mut iter: MvccIterator, points: &Found, ranges: &[Ran
                 .iter()
                 .find(|range| *range.start <= *key && *key < *range.end)
         };
-        let behind_key = |place: &Place| (mvcc::next_user_key(&place.0), Timestamp::ZERO);
+        let behind_key = |place: &IteratorPosition| (mvcc::next_user_key(&place.0), Timestamp::ZERO);
         let moved = match rng.u32(..10) {
             0 => {
                 here = places.first().cloned();
