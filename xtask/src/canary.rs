@@ -663,8 +663,8 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "memtables are switched while a write that has left the queue inserts into them",
         file: "crates/engine/src/state/write_queue.rs",
-        right: "        self.inserts.drain();\n        Settled {",
-        wrong: "        Settled {",
+        right: "        self.inserts.drain();\n        DrainedQueue {",
+        wrong: "        DrainedQueue {",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "concurrent_inserts::"]),
     },
     Canary {

@@ -332,8 +332,8 @@ impl<V> Cache<V> {
     /// Counts a miss without a [`lookup`](Self::lookup): the caller knows that the value of `key` is not
     /// cached.
     #[inline]
-    pub fn note_absent(&self, key: CacheKey) {
-        self.shards[self.shard_of_hash(key.hash())].note_absent();
+    pub fn record_absent(&self, key: CacheKey) {
+        self.shards[self.shard_of_hash(key.hash())].record_absent();
     }
 
     /// True if evicted entries go to a secondary cache.

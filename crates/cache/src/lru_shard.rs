@@ -45,7 +45,7 @@ impl<'a, V> LruShard<'a, V> {
         self.frames.get(index).expect("an index of the shard's own")
     }
 
-    fn tell_room(&self, lru: &Lru) {
+    fn publish_room(&self, lru: &Lru) {
         let room = lru.capacity.saturating_sub(lru.usage);
         self.room.store(room, Ordering::Relaxed);
     }
@@ -87,7 +87,7 @@ impl<'a, V> LruShard<'a, V> {
             self.erase_entry(&mut lru, old, &mut evicted);
         }
         lru.fill(index, Entry::new(&insertion));
-        self.tell_room(&lru);
+        self.publish_room(&lru);
         let parked = lru.usage > lru.capacity;
         if visible {
             lru.add_to_table(index);
@@ -147,7 +147,7 @@ impl<'a, V> LruShard<'a, V> {
         let mut lru = self.lock();
         lru.set_capacity(capacity);
         self.make_room(&mut lru, 0, &mut evicted);
-        self.tell_room(&lru);
+        self.publish_room(&lru);
     }
 
     /// The number of frames that have ever been in use.
@@ -281,7 +281,7 @@ impl<'a, V> LruShard<'a, V> {
     /// Discharges the emptied frame at `index` and puts it on the free list.
     fn release_frame(&self, lru: &mut Lru, index: u32) {
         lru.usage -= lru.entry(index).charge;
-        self.tell_room(lru);
+        self.publish_room(lru);
         if self.known_frame(index).state().generation() != LAST_GENERATION {
             lru.push_free(index);
         }

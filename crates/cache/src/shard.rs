@@ -188,7 +188,7 @@ impl<V> Shard<V> {
 
     /// Counts a miss without a lookup.
     #[inline]
-    pub(crate) fn note_absent(&self) {
+    pub(crate) fn record_absent(&self) {
         self.absent.0.fetch_add(1, Ordering::Relaxed);
     }
 

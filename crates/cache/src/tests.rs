@@ -75,7 +75,7 @@ fn the_least_recently_used_goes_first() {
     put(&cache, 4, Priority::Low);
     assert_eq!(present(&cache), [1, 3, 4]);
     assert!(cache.lookup(key(2)).is_none());
-    cache.note_absent(key(2));
+    cache.record_absent(key(2));
     let stats = cache.stats();
     assert_eq!(
         (stats.hits, stats.misses, stats.inserts, stats.evictions),

@@ -172,16 +172,16 @@ impl CallbackListener {
         filename::table(dir, number).as_os_str().as_bytes().to_vec()
     }
 
-    fn tell_flush(&self, call: FlushFn, info: rocksdb_flushjobinfo_t) {
+    fn notify_flush(&self, call: FlushFn, info: rocksdb_flushjobinfo_t) {
         if let Some(call) = call {
             // SAFETY: the caller passed the function for this state; the database is that of `family_id`.
             unsafe { call(self.state.pointer, self.pointer(), &info) }
         }
     }
 
-    fn tell_compaction(&self, call: CompactionFn, info: rocksdb_compactionjobinfo_t) {
+    fn notify_compaction(&self, call: CompactionFn, info: rocksdb_compactionjobinfo_t) {
         if let Some(call) = call {
-            // SAFETY: as in `tell_flush`.
+            // SAFETY: as in `notify_flush`.
             unsafe { call(self.state.pointer, self.pointer(), &info) }
         }
     }
@@ -199,7 +199,7 @@ impl CallbackListener {
         }
     }
 
-    fn tell_sealed(&self, family: &str, first_seqno: u64, entries: u64, deletes: u64) {
+    fn notify_sealed(&self, family: &str, first_seqno: u64, entries: u64, deletes: u64) {
         let Some(call) = self.memtable_sealed else {
             return;
         };
@@ -213,11 +213,11 @@ impl CallbackListener {
                 ..MemtableinfoFields::default()
             },
         };
-        // SAFETY: as in `tell_flush`.
+        // SAFETY: as in `notify_flush`.
         unsafe { call(self.state.pointer, &info) }
     }
 
-    fn tell_flushed(&self, family: &str, job: u64, file: u64) {
+    fn notify_flushed(&self, family: &str, job: u64, file: u64) {
         let (reason, properties, blobs) = {
             let mut seen = self.seen.lock();
             (
@@ -233,7 +233,7 @@ impl CallbackListener {
         info.fields.largest_seqno = properties.fields.key_largest_seqno;
         info.properties = properties;
         info.blobs = blobs;
-        self.tell_flush(self.flush_completed, info);
+        self.notify_flush(self.flush_completed, info);
     }
 
     fn keep_blob_file(&self, job: u64, file: u64, count: u64, bytes: u64) {
@@ -288,7 +288,7 @@ impl CallbackListener {
         info
     }
 
-    fn tell_ingested(&self, family: &str, files: &[IngestedFile]) {
+    fn notify_ingested(&self, family: &str, files: &[IngestedFile]) {
         let Some(call) = self.ingested else {
             return;
         };
@@ -302,7 +302,7 @@ impl CallbackListener {
                 },
                 properties: self.properties_of(family, file.file),
             };
-            // SAFETY: as in `tell_flush`.
+            // SAFETY: as in `notify_flush`.
             unsafe { call(self.state.pointer, self.pointer(), &info) }
         }
     }
@@ -323,14 +323,14 @@ impl CallbackListener {
             .unwrap_or_default()
     }
 
-    fn tell_subcompaction(&self, call: SubcompactionFn, info: rocksdb_subcompactionjobinfo_t) {
+    fn notify_subcompaction(&self, call: SubcompactionFn, info: rocksdb_subcompactionjobinfo_t) {
         if let Some(call) = call {
-            // SAFETY: as in `tell_flush`.
+            // SAFETY: as in `notify_flush`.
             unsafe { call(self.state.pointer, &info) }
         }
     }
 
-    fn tell_stall(&self, family: &str, previous: StallCondition, current: StallCondition) {
+    fn notify_stall(&self, family: &str, previous: StallCondition, current: StallCondition) {
         if let Some(call) = self.stall_changed {
             let info = rocksdb_writestallinfo_t {
                 fields: WritestallinfoFields {
@@ -339,12 +339,12 @@ impl CallbackListener {
                 current: condition(current),
                 previous: condition(previous),
             };
-            // SAFETY: as in `tell_flush`.
+            // SAFETY: as in `notify_flush`.
             unsafe { call(self.state.pointer, &info) }
         }
     }
 
-    fn tell_error(&self, action: &str, error: &Error) {
+    fn notify_error(&self, action: &str, error: &Error) {
         if let Some(call) = self.background_error {
             let reason = match action {
                 "flush" => 0,
@@ -352,7 +352,7 @@ impl CallbackListener {
                 _ => 2,
             };
             let mut status = rocksdb_status_ptr_t(Some(error.clone()));
-            // SAFETY: as in `tell_flush`.
+            // SAFETY: as in `notify_flush`.
             unsafe { call(self.state.pointer, reason, &mut status) }
         }
     }
@@ -485,11 +485,11 @@ impl EventListener for CallbackListener {
                 family, job, reason, ..
             } => {
                 self.seen.lock().flushes.insert(*job, *reason);
-                self.tell_flush(self.flush_begin, self.flush_info(family, *job, *reason));
+                self.notify_flush(self.flush_begin, self.flush_info(family, *job, *reason));
             }
             Event::Flushed {
                 family, job, file, ..
-            } => self.tell_flushed(family, *job, *file),
+            } => self.notify_flushed(family, *job, *file),
             Event::JobEnded { job, .. } => {
                 let mut seen = self.seen.lock();
                 seen.flushes.remove(job);
@@ -508,7 +508,7 @@ impl EventListener for CallbackListener {
                     .lock()
                     .compactions
                     .insert(*job, (inputs.clone(), compaction_reason_number(*reason)));
-                self.tell_compaction(
+                self.notify_compaction(
                     self.compaction_begin,
                     self.compaction_info(family, *job, *output_level, &[]),
                 );
@@ -543,7 +543,7 @@ impl EventListener for CallbackListener {
                 stats.num_output_records = *entries_written;
                 stats.total_input_bytes = *bytes_read;
                 stats.total_output_bytes = *bytes_written;
-                self.tell_compaction(self.compaction_completed, info);
+                self.notify_compaction(self.compaction_completed, info);
             }
             Event::Moved {
                 family,
@@ -560,11 +560,11 @@ impl EventListener for CallbackListener {
                     .compactions
                     .entry(*job)
                     .or_insert_with(|| (inputs.clone(), reason));
-                self.tell_compaction(
+                self.notify_compaction(
                     self.compaction_begin,
                     self.compaction_info(family, *job, *output_level, &[]),
                 );
-                self.tell_compaction(
+                self.notify_compaction(
                     self.compaction_completed,
                     self.compaction_info(family, *job, *output_level, &moved),
                 );
@@ -577,7 +577,7 @@ impl EventListener for CallbackListener {
                 base_input_level,
                 output_level,
                 compression,
-            } => self.tell_subcompaction(
+            } => self.notify_subcompaction(
                 self.subcompaction_begin,
                 rocksdb_subcompactionjobinfo_t {
                     fields: SubcompactionjobinfoFields {
@@ -607,7 +607,7 @@ impl EventListener for CallbackListener {
                 micros,
                 cpu_micros,
                 error,
-            } => self.tell_subcompaction(
+            } => self.notify_subcompaction(
                 self.subcompaction_completed,
                 rocksdb_subcompactionjobinfo_t {
                     fields: SubcompactionjobinfoFields {
@@ -633,21 +633,21 @@ impl EventListener for CallbackListener {
                     error: error.clone(),
                 },
             ),
-            Event::Ingested { family, files, .. } => self.tell_ingested(family, files),
-            Event::BackgroundError { action, error, .. } => self.tell_error(action, error),
+            Event::Ingested { family, files, .. } => self.notify_ingested(family, files),
+            Event::BackgroundError { action, error, .. } => self.notify_error(action, error),
             Event::Stall {
                 family,
                 previous,
                 condition,
                 ..
-            } => self.tell_stall(family, *previous, *condition),
+            } => self.notify_stall(family, *previous, *condition),
             Event::MemtableSealed {
                 family,
                 first_seqno,
                 entries,
                 deletes,
                 ..
-            } => self.tell_sealed(family, *first_seqno, *entries, *deletes),
+            } => self.notify_sealed(family, *first_seqno, *entries, *deletes),
             _ => {}
         }
     }

@@ -79,7 +79,7 @@ pub fn wal_filter(handle: jlong) -> Result<Arc<dyn WalFilter>> {
 }
 
 impl JavaWalFilter {
-    fn tell_families(
+    fn notify_families(
         &self,
         env: &Env<'_>,
         log_numbers: &BTreeMap<u32, u64>,
@@ -132,7 +132,7 @@ impl WalFilter for JavaWalFilter {
         // The method has no result: an exception in it is printed.
         let _ = attached(|env| {
             env.in_frame(|| {
-                let told = self.tell_families(env, log_numbers, ids);
+                let told = self.notify_families(env, log_numbers, ids);
                 env.describe();
                 told
             })

@@ -254,7 +254,7 @@ impl Replay {
     }
 
     fn apply_now(&mut self, edit: &VersionEdit) -> Result<()> {
-        self.note_numbers(edit);
+        self.record_numbers(edit);
         let id = edit.column_family;
         // RocksDB applies only this part of such an edit, so it ignores its file changes. A previous opener
         // of the database has not seen those files either.
@@ -291,9 +291,9 @@ impl Replay {
         let about_wals =
             !edit.wal_additions.is_empty() || edit.wal_deletion.is_some_and(|number| number != 0);
         if edit.column_family_add.is_some() || !about_wals {
-            self.note_family_facts(edit);
+            self.record_family_facts(edit);
         }
-        self.note_database_facts(edit);
+        self.record_database_facts(edit);
         Ok(())
     }
 
@@ -337,7 +337,7 @@ impl Replay {
         self.wals = self.wals.split_off(&self.min_wal);
     }
 
-    fn note_numbers(&mut self, edit: &VersionEdit) {
+    fn record_numbers(&mut self, edit: &VersionEdit) {
         let files = edit.new_files.iter().map(|(_, file)| file.number);
         let blobs = edit.blob_file_additions.iter().map(|blob| blob.number);
         let wals = edit.wal_additions.iter().map(|wal| wal.number);
@@ -346,7 +346,7 @@ impl Replay {
         self.highest_number = numbers.fold(self.highest_number, u64::max);
     }
 
-    fn note_family_facts(&mut self, edit: &VersionEdit) {
+    fn record_family_facts(&mut self, edit: &VersionEdit) {
         let Some(family) = self.families.get_mut(&edit.column_family) else {
             return;
         };
@@ -371,7 +371,7 @@ impl Replay {
         }
     }
 
-    fn note_database_facts(&mut self, edit: &VersionEdit) {
+    fn record_database_facts(&mut self, edit: &VersionEdit) {
         if let Some(id) = &edit.db_id {
             self.db_id = Some(id.clone());
         }

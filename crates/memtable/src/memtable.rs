@@ -330,11 +330,11 @@ impl Memtable {
                 self.counters.last_entry.store(seqno, Ordering::Relaxed);
             }
             if !self.tombstones.is_empty() {
-                self.note_over_tombstone(seqno, user_key);
+                self.record_over_tombstone(seqno, user_key);
             }
         } else if self.counters.last_entry.load(Ordering::Relaxed) >= seqno {
             // The tombstone was added out of order, so the entries over it are unknown.
-            self.note_over_tombstones(0, MAX_SEQNO);
+            self.record_over_tombstones(0, MAX_SEQNO);
         }
         let size = user_key.len() + size_of::<u64>() + value.len();
         self.counters.data_size.fetch_add(size as u64, Ordering::Relaxed);
@@ -346,15 +346,15 @@ impl Memtable {
     /// Records an entry if it covers an older range tombstone.
     #[cold]
     #[inline(never)]
-    fn note_over_tombstone(&self, seqno: SeqNo, user_key: &[u8]) {
+    fn record_over_tombstone(&self, seqno: SeqNo, user_key: &[u8]) {
         // Where keys have timestamps, timestamps decide, so every entry is recorded.
         let stamped = self.tree.cmp.user().timestamp_size() > 0;
         if stamped || self.tombstones.covering_seqno(user_key, seqno) > 0 {
-            self.note_over_tombstones(seqno, seqno);
+            self.record_over_tombstones(seqno, seqno);
         }
     }
 
-    fn note_over_tombstones(&self, lowest: SeqNo, highest: SeqNo) {
+    fn record_over_tombstones(&self, lowest: SeqNo, highest: SeqNo) {
         let [first, last] = &self.counters.over_tombstones;
         first.fetch_min(lowest, Ordering::Relaxed);
         last.fetch_max(highest, Ordering::Relaxed);

@@ -508,7 +508,7 @@ impl<'a> MvccBatch<'a> {
     }
 
     /// Records that a version is removed, while older versions of its key that it hid may stay or come.
-    pub(crate) fn note_removed(&mut self, timestamp: Timestamp) {
+    pub(crate) fn record_removed(&mut self, timestamp: Timestamp) {
         if timestamp > self.threshold {
             self.removed_until = self.removed_until.max(timestamp);
         }

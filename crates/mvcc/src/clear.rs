@@ -54,7 +54,7 @@ impl MvccBatch<'_> {
             return Ok(());
         }
         self.touch_all();
-        self.note_removed(latest);
+        self.record_removed(latest);
         self.account(before, crate::MvccStats::at(before.last_update_nanos));
         match few.len() < min {
             true => few.iter().for_each(|key| self.batch.delete_cf(family, key)),

@@ -203,7 +203,7 @@ impl MvccBatch<'_> {
             )));
         }
         self.touch(user_key);
-        self.note_removed(newest.time);
+        self.record_removed(newest.time);
         if self.options().statistics {
             let mut weight = self.weigh(user_key);
             if let Some(above) = above {

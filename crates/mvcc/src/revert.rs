@@ -105,7 +105,7 @@ impl MvccBatch<'_> {
             end: result.resume.as_ref().map_or(span.end, |left| Some(&left.start)),
             ..span
         };
-        self.note_removed(revert.latest);
+        self.record_removed(revert.latest);
         self.touch_all();
         self.delete_runs(revert.runs);
         self.account(revert.before, revert.left);

@@ -164,7 +164,7 @@ impl Reader<'_> {
             (true, true) => scan.backwards::<true>()?,
         }
         if let Some(ranges) = self.ranges().filter(|_| options.fail_on_more_recent) {
-            note_ranges(&mut scan, ranges);
+            record_ranges(&mut scan, ranges);
         }
         scan.result.counters += scan.iter.counters;
         if let Some(covered) = &scan.covered {
@@ -241,7 +241,7 @@ fn note(too_recent: &mut Option<TooRecent>, user_key: &[u8], newest: Timestamp) 
 }
 
 /// Notes, as `note` does, the range tombstones over the part that a scan has read.
-fn note_ranges(scan: &mut Scan<'_>, ranges: &Ranges) {
+fn record_ranges(scan: &mut Scan<'_>, ranges: &Ranges) {
     let mut read = scan.span;
     match &scan.result.resume {
         Some(left) if scan.options.reverse => read.start = left.end.as_deref().unwrap_or_default(),

@@ -213,7 +213,7 @@ impl TableCursor {
     pub fn seek(&mut self, target: &[u8]) {
         if let Some(place) = self.enter_block_of(target) {
             self.block.seek(&place, &self.table.stored_order);
-            self.note_place();
+            self.record_place();
             if !self.block.valid() {
                 self.next_block();
             }
@@ -300,7 +300,7 @@ impl TableCursor {
             return;
         }
         self.block.seek_to_first();
-        self.note_place();
+        self.record_place();
         if self.block_failed() || self.block.valid() && self.block.key() == self.deferred_key() {
             return;
         }
@@ -392,7 +392,7 @@ impl TableCursor {
         }
         if let Some(place) = self.enter_block_of(target) {
             self.block.seek_for_prev(&place, &self.table.stored_order);
-            self.note_place();
+            self.record_place();
             if !self.block.valid() {
                 self.prev_block();
             }
@@ -664,7 +664,7 @@ impl TableCursor {
 
     /// After a search: lets the next one in this block prefetch its memory.
     #[inline]
-    fn note_place(&self) {
+    fn record_place(&self) {
         if let (Some(index), Some(block)) = (self.index(), self.block.block()) {
             index.place(self.number).note(block.entry_index_address());
         }

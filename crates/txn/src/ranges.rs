@@ -88,7 +88,7 @@ impl Transaction {
             return Err(Error::invalid_argument("end key comes before start key"));
         }
         let (seqno, lock) = match &self.control {
-            Control::Validation { .. } => match self.note_optimistic(tracking != Tracking::Untracked) {
+            Control::Validation { .. } => match self.record_optimistic(tracking != Tracking::Untracked) {
                 Some(seqno) => (seqno, 0),
                 None => return Ok(()),
             },

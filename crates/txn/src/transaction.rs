@@ -384,7 +384,7 @@ impl Transaction {
     }
 
     /// The sequence number by which an optimistic transaction validates the next key.
-    pub(crate) fn note_optimistic(&mut self, validate: bool) -> Option<SeqNo> {
+    pub(crate) fn record_optimistic(&mut self, validate: bool) -> Option<SeqNo> {
         if !validate {
             return None;
         }

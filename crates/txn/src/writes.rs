@@ -210,7 +210,7 @@ impl Transaction {
     ) -> Result<Option<SeqNo>> {
         self.check_family(family)?;
         match &self.control {
-            Control::Validation { .. } => Ok(self.note_optimistic(validate)),
+            Control::Validation { .. } => Ok(self.record_optimistic(validate)),
             Control::Locks(locking) if locking.skip_concurrency_control => Ok(None),
             Control::Locks(_) => self
                 .lock_key(family, key, exclusive, validate, tracking)

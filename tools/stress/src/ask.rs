@@ -98,7 +98,7 @@ impl Worker<'_> {
             // A family that was dropped and could not be created again does not exist until the database is
             // reopened.
             None if self.stress.is_interrupted() => Ok(()),
-            None => Err(Failure::Wrong(format!("there is no property {name}"))),
+            None => Err(Failure::Mismatch(format!("there is no property {name}"))),
         }
     }
 
@@ -119,7 +119,7 @@ impl Worker<'_> {
         if sizes[0] <= sizes[1] {
             return Ok(());
         }
-        Err(Failure::Wrong(format!(
+        Err(Failure::Mismatch(format!(
             "column family {family}: keys {bounds:?} are said to have {} bytes, of {} in all",
             sizes[0], sizes[1]
         )))
@@ -147,7 +147,7 @@ impl Worker<'_> {
         if is_so {
             return Ok(());
         }
-        Err(Failure::Wrong(format!(
+        Err(Failure::Mismatch(format!(
             "{}: memory tells {answer:?}, which was so at no moment of {window:?}",
             self.stress.name(family, key)
         )))
@@ -160,7 +160,7 @@ impl Worker<'_> {
             let levels = self.open.db.levels(&handle);
             let wanted = handle.options().num_levels as usize;
             if levels.len() != wanted || levels.iter().any(|level| (level.files == 0) != (level.size == 0)) {
-                return Err(Failure::Wrong(format!(
+                return Err(Failure::Mismatch(format!(
                     "column family {} of {wanted} levels has {levels:?}",
                     handle.name()
                 )));
@@ -190,7 +190,7 @@ impl Worker<'_> {
                     let size = fs.size(&file.path())?;
                     if size < file.size {
                         let path = file.path();
-                        return Err(Failure::Wrong(format!(
+                        return Err(Failure::Mismatch(format!(
                             "{}: {size} bytes, of {} that belong to the database",
                             path.display(),
                             file.size
@@ -217,7 +217,9 @@ impl Worker<'_> {
             .filter(|&first| first > 0)
             .collect();
         if !seen.is_sorted_by(|a, b| a.number < b.number) || !rows.is_sorted() {
-            return Err(Failure::Wrong(format!("these WALs are out of order: {seen:?}")));
+            return Err(Failure::Mismatch(format!(
+                "these WALs are out of order: {seen:?}"
+            )));
         }
         let options = &self.stress.options;
         if options.wal_ttl_seconds >= LONG && options.wal_size_limit_mb == 0 {
@@ -227,7 +229,7 @@ impl Worker<'_> {
                 let moved = moved.zip(wal.path.file_name()).map(|(dir, name)| dir.join(name));
                 // A WAL is moved in one step, after which it is in the archive.
                 if !fs.exists(&wal.path)? && !fs.exists(&moved.unwrap_or_default())? {
-                    return Err(Failure::Wrong(format!("{wal:?} is in no directory")));
+                    return Err(Failure::Mismatch(format!("{wal:?} is in no directory")));
                 }
             }
         }
@@ -243,7 +245,7 @@ impl Worker<'_> {
             for file in &live {
                 if !self.stress.options.fs.exists(&file.path)? {
                     let path = file.path.display();
-                    return Err(Failure::Wrong(format!(
+                    return Err(Failure::Mismatch(format!(
                         "{path} was deleted while file deletions were disabled"
                     )));
                 }

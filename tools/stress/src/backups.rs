@@ -40,7 +40,7 @@ impl Stress {
         match engine.corrupted_backups().first() {
             None => Ok(engine),
             Some((_, error)) if is_injected(&error.to_string()) => Err(error.clone().into()),
-            Some((id, error)) => Err(Failure::Wrong(format!("backup {id} is corrupt: {error}"))),
+            Some((id, error)) => Err(Failure::Mismatch(format!("backup {id} is corrupt: {error}"))),
         }
     }
 
@@ -86,7 +86,7 @@ impl Worker<'_> {
             _ => self.restore(&engine, id)?,
         };
         let Some(handle) = copy.column_family(&family) else {
-            return Err(Failure::Wrong(format!("{how} has no family {family}")));
+            return Err(Failure::Mismatch(format!("{how} has no family {family}")));
         };
         let bounds = self.bounded(&seen.keys);
         self.compare(copy.iter_cf_opt(&handle, &bounds), &seen, how)?;

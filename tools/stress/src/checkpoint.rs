@@ -60,10 +60,10 @@ impl Stress {
             true => self
                 .verify(&checkpoint)
                 .and_then(|()| self.check_files(&checkpoint)),
-            false => Err(Failure::Wrong("it lacks a family".to_owned())),
+            false => Err(Failure::Mismatch("it lacks a family".to_owned())),
         };
         match verified {
-            Err(Failure::Wrong(what)) => Err(Failure::Wrong(format!("in a checkpoint: {what}"))),
+            Err(Failure::Mismatch(what)) => Err(Failure::Mismatch(format!("in a checkpoint: {what}"))),
             other => other.and_then(|()| self.remove_checkpoint(checkpoint)),
         }
     }

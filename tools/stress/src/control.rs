@@ -75,7 +75,7 @@ impl Worker<'_> {
         self.done.count(What::LockWal);
         read?;
         if before != after {
-            return Err(Failure::Wrong(format!(
+            return Err(Failure::Mismatch(format!(
                 "the last row is {after} under a lock of the WAL that was taken when it was {before}"
             )));
         }

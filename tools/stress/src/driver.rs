@@ -32,7 +32,7 @@ pub fn drive(mut flags: Flags) -> Outcome {
     }
     let path = match flags.db.as_str() {
         "" => ::flags::test_directory()
-            .map_err(Failure::Wrong)?
+            .map_err(Failure::Mismatch)?
             .join("dbstress"),
         db => PathBuf::from(db),
     };
@@ -65,7 +65,7 @@ pub fn drive(mut flags: Flags) -> Outcome {
     let start = Instant::now();
     let outcome = phases(&stress, &counted);
     if let Some(error) = failed.take() {
-        return Err(Failure::Wrong(format!("in the background: {error}")));
+        return Err(Failure::Mismatch(format!("in the background: {error}")));
     }
     let done = outcome?;
     let operations = stress.flags.ops_per_thread * u64::from(stress.flags.threads);
@@ -95,7 +95,7 @@ fn expected_state(flags: &Flags) -> Outcome<ExpectedState> {
     if flags.expected_values_dir.is_empty() {
         if !flags.destroy_db_initially {
             let message = "without --destroy_db_initially the expected state must be somewhere: give --expected_values_dir";
-            return Err(Failure::Wrong(message.to_owned()));
+            return Err(Failure::Mismatch(message.to_owned()));
         }
         let traced = flags.loses_acknowledged();
         return Ok(ExpectedState::in_memory(families, flags.max_key, traced));
@@ -281,7 +281,7 @@ fn close(stress: &Stress, open: &Open) -> Outcome<bool> {
     let read = open.db.get(b"key").map(drop);
     match read.err().map(|error| error.kind()) {
         Some(ErrorKind::ShutdownInProgress) => Ok(true),
-        other => Err(Failure::Wrong(format!(
+        other => Err(Failure::Mismatch(format!(
             "a read of a closed database is answered by {other:?}"
         ))),
     }

@@ -60,7 +60,7 @@ impl Worker<'_> {
                 self.stress.write_of(family, key, &backwards(repeated))?;
                 Ok(value.clone())
             }
-            _ => Err(Failure::Wrong(format!(
+            _ => Err(Failure::Mismatch(format!(
                 "an entity that was never written: {columns:02x?}"
             ))),
         }

@@ -60,7 +60,7 @@ impl Worker<'_> {
             let rows = seen.rows().len();
             return match rows {
                 0 => Ok(self.stress.remove_files(&dir)?),
-                _ => Err(Failure::Wrong(format!(
+                _ => Err(Failure::Mismatch(format!(
                     "column family {family}: an export of no files where {rows} rows are"
                 ))),
             };
@@ -109,7 +109,7 @@ impl Worker<'_> {
         drop(db);
         let db = Db::open(&options, &path)?;
         let Some(handle) = db.column_family(IMPORTED) else {
-            return Err(Failure::Wrong("an imported family is gone".to_owned()));
+            return Err(Failure::Mismatch("an imported family is gone".to_owned()));
         };
         let bounds = self.bounded(&seen.keys);
         self.compare(

@@ -8,7 +8,7 @@ use base::Error;
 #[derive(Clone, Debug)]
 pub enum Failure {
     /// The database returned something wrong.
-    Wrong(String),
+    Mismatch(String),
     /// The database returned an error.
     Error(Error),
 }
@@ -16,7 +16,7 @@ pub enum Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Wrong(what) => f.write_str(what),
+            Failure::Mismatch(what) => f.write_str(what),
             Failure::Error(error) => error.fmt(f),
         }
     }
@@ -30,7 +30,7 @@ impl From<Error> for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Failure {
-        Failure::Wrong(format!("the expected state: {error}"))
+        Failure::Mismatch(format!("the expected state: {error}"))
     }
 }
 

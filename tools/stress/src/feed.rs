@@ -71,7 +71,7 @@ impl Stress {
 }
 
 fn wrong(message: String) -> Failure {
-    Failure::Wrong(format!("the change feed has {message}"))
+    Failure::Mismatch(format!("the change feed has {message}"))
 }
 
 fn note(last: &mut Last, row: &FeedRow<'_>) {

@@ -66,7 +66,7 @@ impl Stress {
             let seen = family_of(&secondary.db, &handle.read(), "a secondary")?;
             let verified = self.verify_family(&secondary.db, family, &seen);
             verified.map_err(|failure| match failure {
-                Failure::Wrong(what) => Failure::Wrong(format!("in a secondary: {what}")),
+                Failure::Mismatch(what) => Failure::Mismatch(format!("in a secondary: {what}")),
                 error => error,
             })?;
         }

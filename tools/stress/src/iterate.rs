@@ -156,7 +156,7 @@ impl Worker<'_> {
                     Err(error) if gave_up(&error) => at = None,
                     Err(error) => return Err(error.into()),
                     Ok(()) => {
-                        return Err(Failure::Wrong(format!(
+                        return Err(Failure::Mismatch(format!(
                             "column family {family}, keys {keys:?}, {options:?}: after {step:?} an iterator stands on {found}, expected is {expected:02x?}"
                         )));
                     }

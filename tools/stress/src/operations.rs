@@ -193,7 +193,7 @@ impl<'a> Worker<'a> {
                 let found = values.collect::<base::Result<Vec<_>>>()?;
                 for (at, name) in names.iter().enumerate().filter(|_| twice) {
                     if db.get_cf_opt(&handle, name, &options)? != found[at] {
-                        return Err(Failure::Wrong(format!(
+                        return Err(Failure::Mismatch(format!(
                             "{}: a MultiGet finds {:02x?}, a Get at the same snapshot does not",
                             self.stress.name(family, keys[at]),
                             found[at]
@@ -225,7 +225,7 @@ impl<'a> Worker<'a> {
                 Some(value) => Some(self.stress.write_of(family, key, value)?),
             };
             if write.is_none_or(|write| !window.may_hold(write)) {
-                return Err(Failure::Wrong(format!(
+                return Err(Failure::Mismatch(format!(
                     "{}: a read finds {write:?}, which was there at no moment of {window:?}",
                     self.stress.name(family, key)
                 )));
@@ -269,7 +269,7 @@ impl<'a> Worker<'a> {
                 let (name, found) = (self.stress.name(family, key), format!("{found:02x?}"));
                 // A scan that failed ends early.
                 iter.status()?;
-                return Err(Failure::Wrong(format!(
+                return Err(Failure::Mismatch(format!(
                     "{name}: a scan of its prefix finds {found}, expected is write {write}"
                 )));
             }
@@ -278,7 +278,7 @@ impl<'a> Worker<'a> {
         let more = iter.valid().then(|| iter.key().to_vec());
         iter.status()?;
         match more {
-            Some(key) => Err(Failure::Wrong(format!(
+            Some(key) => Err(Failure::Mismatch(format!(
                 "column family {family}: a scan of a prefix goes on to {key:02x?}"
             ))),
             None => Ok(()),
@@ -378,7 +378,7 @@ impl<'a> Worker<'a> {
         let checkpoint = self.stress.open_checkpoint(made?)?;
         let options = self.bounded(&seen.keys);
         let Some(handle) = checkpoint.db.column_family(&handle) else {
-            return Err(Failure::Wrong(format!("a checkpoint has no family {handle}")));
+            return Err(Failure::Mismatch(format!("a checkpoint has no family {handle}")));
         };
         let iter = checkpoint.db.iter_cf_opt(&handle, &options);
         self.compare(iter, &seen, "a scan of a checkpoint")?;

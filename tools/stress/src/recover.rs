@@ -35,7 +35,7 @@ impl Stress {
                     all_acknowledged: self.all_acknowledged && !kept_back,
                     events,
                 };
-                let survived = history.restore(&self.found(open)?).map_err(Failure::Wrong)?;
+                let survived = history.restore(&self.found(open)?).map_err(Failure::Mismatch)?;
                 self.expected.restore(&survived.values)?;
                 recovered.pending = survived.came_true as u64;
                 recovered.lost = survived.lost as u64;
@@ -94,7 +94,7 @@ impl Stress {
             for (key, value) in rows {
                 let key = keys::number(&key).filter(|&key| key < self.expected.keys());
                 let key = key.ok_or_else(|| {
-                    Failure::Wrong(format!("column family {family} has a key that was never written"))
+                    Failure::Mismatch(format!("column family {family} has a key that was never written"))
                 })?;
                 found[start + key as usize] = Some(self.write_of(family, key, &value)?);
             }

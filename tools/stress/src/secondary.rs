@@ -41,7 +41,7 @@ impl Secondary {
         let reached = self.db.latest_sequence_number();
         self.reached.fetch_max(reached, Ordering::AcqRel);
         if reached < before {
-            return Err(Failure::Wrong(format!(
+            return Err(Failure::Mismatch(format!(
                 "a secondary reads up to {reached}, and read up to {before} before"
             )));
         }

@@ -145,7 +145,7 @@ impl Stress {
     /// The number of the write that wrote `value`.
     pub fn write_of(&self, family: usize, key: u64, value: &[u8]) -> Outcome<u32> {
         keys::write_of(key, value, self.flags.value_size_mult as usize).ok_or_else(|| {
-            Failure::Wrong(format!(
+            Failure::Mismatch(format!(
                 "{}: a value that was never written: {:02x?}",
                 self.name(family, key),
                 value
@@ -183,7 +183,7 @@ impl Stress {
             return Ok(());
         }
         let show = |write: Option<u32>| write.map_or("nothing".to_owned(), |write| format!("write {write}"));
-        Err(Failure::Wrong(format!(
+        Err(Failure::Mismatch(format!(
             "{}: {how} finds {}, expected is {}",
             self.name(family, key),
             show(found),
@@ -235,7 +235,7 @@ impl Stress {
         // After the death of a file system all threads get errors; wrong results are failures all the same.
         if matches!(
             (&*first, &failure),
-            (None, _) | (Some(Failure::Error(_)), Failure::Wrong(_))
+            (None, _) | (Some(Failure::Error(_)), Failure::Mismatch(_))
         ) {
             *first = Some(failure);
         }

@@ -55,7 +55,7 @@ impl Stress {
         }
         match rows.next() {
             None => Ok(()),
-            Some((key, _)) => Err(Failure::Wrong(format!(
+            Some((key, _)) => Err(Failure::Mismatch(format!(
                 "column family {family}: {how} finds a key that is none or out of order: {key:02x?}"
             ))),
         }
@@ -67,7 +67,7 @@ impl Stress {
         if found.is_empty() {
             Ok(())
         } else {
-            Err(Failure::Wrong(found))
+            Err(Failure::Mismatch(found))
         }
     }
 
@@ -88,7 +88,9 @@ impl Stress {
         }
         match open_files.is_empty() {
             true => Ok(()),
-            false => Err(Failure::Wrong(format!("deleted files are open: {open_files:?}"))),
+            false => Err(Failure::Mismatch(format!(
+                "deleted files are open: {open_files:?}"
+            ))),
         }
     }
 }

@@ -190,7 +190,7 @@ impl<'a> Worker<'a> {
             wanted.as_ref() != rows.get(at)
         });
         let Some(at) = at else { return Ok(()) };
-        Err(Failure::Wrong(format!(
+        Err(Failure::Mismatch(format!(
             "column family {}, keys {:?}: {how} of {} rows, expected are {}; row {at} is {:02x?}, expected is (key, write) {:?}",
             seen.family,
             seen.keys,
@@ -228,7 +228,7 @@ impl<'a> Worker<'a> {
         let (mut scan, rows) = (scan?, seen.rows());
         for range in ranges {
             let Some(iter) = scan.next_range() else {
-                return Err(Failure::Wrong(format!(
+                return Err(Failure::Mismatch(format!(
                     "a multi-scan ends before its range {range:?}"
                 )));
             };
@@ -237,7 +237,7 @@ impl<'a> Worker<'a> {
                 if found != Some((&keys::key(key)[..], &self.stress.value(key, write)[..])) {
                     let (name, found) = (self.stress.name(family, key), format!("{found:02x?}"));
                     iter.status()?;
-                    return Err(Failure::Wrong(format!(
+                    return Err(Failure::Mismatch(format!(
                         "{name}: a multi-scan finds {found} there, expected is write {write}"
                     )));
                 }
@@ -246,7 +246,7 @@ impl<'a> Worker<'a> {
             let more = iter.valid().then(|| iter.key().to_vec());
             iter.status()?;
             if let Some(key) = more {
-                return Err(Failure::Wrong(format!(
+                return Err(Failure::Mismatch(format!(
                     "column family {family}: range {range:?} of a multi-scan goes on to {key:02x?}"
                 )));
             }

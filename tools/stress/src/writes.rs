@@ -238,7 +238,7 @@ impl Worker<'_> {
                 Ok(())
             }
             Err(error) => Err(error.into()),
-            Ok(()) => Err(Failure::Wrong(format!(
+            Ok(()) => Err(Failure::Mismatch(format!(
                 "a row of {} bytes was written",
                 large.len()
             ))),

@@ -42,7 +42,7 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "nobody hears that a listener panicked",
         file: "crates/engine/src/log/listeners.rs",
-        right: "                self.note_panic(error);\n            }\n        }\n    }\n",
+        right: "                self.record_panic(error);\n            }\n        }\n    }\n",
         wrong: "                drop(error);\n            }\n        }\n    }\n",
         caught_by: Tests(&["-p", "esker-dbtest", "panics_in_jobs"]),
     },

@@ -77,8 +77,8 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a compaction that had no room stops writes",
         file: "crates/engine/src/jobs/compaction.rs",
-        right: "        if error.kind() == ErrorKind::NoSpace && state.note_soft_error(",
-        wrong: "        if error.kind() == ErrorKind::Busy && state.note_soft_error(",
+        right: "        if error.kind() == ErrorKind::NoSpace\n            && state.record_soft_error(",
+        wrong: "        if error.kind() == ErrorKind::Busy\n            && state.record_soft_error(",
         caught_by: Tests(&["-p", "esker-dbtest", "auto_resume::writes_go_on"]),
     },
     Canary {

@@ -251,7 +251,7 @@ impl ObsoleteFiles {
     /// Continues after a panic in `work`. The database is notified of it when there is nothing to delete.
     fn outlive(&self, work: impl FnOnce()) {
         if let Err(error) = catch(work) {
-            self.listeners.note_panic(error);
+            self.listeners.record_panic(error);
         }
     }
 

@@ -540,7 +540,7 @@ impl TableCache {
     }
 
     /// Records that `file` is in level 0. Called before its table is opened.
-    pub fn note_level_0(&self, file: &FileMetadata) {
+    pub fn mark_level_0(&self, file: &FileMetadata) {
         if self.options.metadata_caching[0].is_some() {
             self.slot(file).level_0.store(true, Ordering::Relaxed);
         }

@@ -81,7 +81,7 @@ impl DbInner {
                         family.removals.end(&range, noted);
                     }
                     drop(latch);
-                    self.tell_installed(families, &installed.places, installed.shapes);
+                    self.notify_installed(families, &installed.places, installed.shapes);
                     return Ok(installed.last);
                 }
                 Ok(Err(obstacle)) => {
@@ -135,7 +135,7 @@ impl DbInner {
                 borders.recorded = true;
                 let files = edits.iter().flat_map(|edit| &edit.new_files);
                 last = files.fold(last, |last, (_, file)| last.max(file.largest_seqno));
-                let noted = self.note_ranges(families, &places, &mut last);
+                let noted = self.record_ranges(families, &places, &mut last);
                 let applied = self.apply_claimed(&mut state, edits, Some(last), |_| ());
                 match applied {
                     Ok(()) => Ok(Ok((places, noted))),
@@ -162,7 +162,7 @@ impl DbInner {
         }
         let installed = outcome.map(|outcome| {
             outcome.map(|(places, noted)| Installed {
-                shapes: self.note_installed(&mut state, families, &places),
+                shapes: self.record_installed(&mut state, families, &places),
                 places,
                 noted,
                 last,
@@ -175,7 +175,7 @@ impl DbInner {
 
     /// Notes the ranges of the ingestion, for transactions that have read them. The replacement of a range
     /// takes a sequence number.
-    fn note_ranges(
+    fn record_ranges(
         &self,
         families: &[PreparedFamily],
         places: &[Vec<FilePlacement>],
@@ -196,7 +196,7 @@ impl DbInner {
 
     /// Called when files are installed, under the same lock. Returns the number of files of each level, by
     /// family.
-    pub(super) fn note_installed(
+    pub(super) fn record_installed(
         &self,
         state: &mut DbState,
         families: &[PreparedFamily],
@@ -207,7 +207,7 @@ impl DbInner {
             let own = state.families.get_mut(&prepared.family.id);
             let (shape, stall) = own.map_or_else(Default::default, |own| {
                 own.stats.ingested(ingested_stats(prepared, places));
-                (own.level_files(), self.note_stall(own))
+                (own.level_files(), self.record_stall(own))
             });
             shapes.push(shape);
             state.stall_events.extend(stall);
@@ -218,7 +218,7 @@ impl DbInner {
     }
 
     /// Notifies listeners of installed files, without any lock.
-    pub(super) fn tell_installed(
+    pub(super) fn notify_installed(
         &self,
         families: &[PreparedFamily],
         places: &[Vec<FilePlacement>],
@@ -228,7 +228,7 @@ impl DbInner {
         for ((own, places), level_files) in families.iter().zip(places).zip(shapes) {
             self.notify(&ingested(own, places, job, level_files));
         }
-        self.tell_stalls();
+        self.notify_stalls();
     }
 
     /// Returns once only the caller changes versions, and no job runs that must be the only one of its
@@ -372,7 +372,7 @@ impl DbInner {
             edit.column_family = own.family.id;
             for (level, piece) in &edit.new_files {
                 if *level == 0 {
-                    own.family.tables.note_level_0(piece);
+                    own.family.tables.mark_level_0(piece);
                 }
             }
             for ((file, place), nth) in own.files.iter().zip(places).zip(0..) {
@@ -381,7 +381,7 @@ impl DbInner {
                     ..metadata(&own.family, file, *place, epoch_of(own, epoch, nth), now)
                 });
                 if place.level == 0 {
-                    own.family.tables.note_level_0(&metadata);
+                    own.family.tables.mark_level_0(&metadata);
                 }
                 edit.new_files.push((place.level as u32, metadata));
             }

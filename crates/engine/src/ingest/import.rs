@@ -226,16 +226,16 @@ impl DbInner {
             return Err(error);
         }
         for (_, file) in edit.new_files.iter().filter(|(level, _)| *level == 0) {
-            family.tables.note_level_0(file);
+            family.tables.mark_level_0(file);
         }
         *recorded = true;
         self.apply_claimed(&mut state, vec![edit], Some(last), |_| ())?;
         writer.last_seqno = last;
         let (prepared, places) = (std::slice::from_ref(prepared), [places]);
-        let shapes = self.note_installed(&mut state, prepared, &places);
+        let shapes = self.record_installed(&mut state, prepared, &places);
         drop(state);
         drop(writer);
-        self.tell_installed(prepared, &places, shapes);
+        self.notify_installed(prepared, &places, shapes);
         Ok(())
     }
 }

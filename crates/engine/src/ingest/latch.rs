@@ -21,7 +21,7 @@ use crate::state::db_inner::DbInner;
 use crate::state::range_latch::RangeLatch;
 use crate::state::removals::KeyRange;
 use crate::state::snapshot::ClosedGate;
-use crate::state::write_queue::Settled;
+use crate::state::write_queue::DrainedQueue;
 
 /// The latch on the ranges of an ingestion, released when it is dropped.
 pub(super) struct HeldLatch<'a>(&'a DbInner);
@@ -83,7 +83,11 @@ impl DbInner {
 
     /// Switches the memtables that hold rows older than the ingested files. Returns when the WAL is not
     /// locked, with the families to flush.
-    fn switch_overlapping(&self, writer: &mut Settled<'_>, families: &[PreparedFamily]) -> Result<Vec<u32>> {
+    fn switch_overlapping(
+        &self,
+        writer: &mut DrainedQueue<'_>,
+        families: &[PreparedFamily],
+    ) -> Result<Vec<u32>> {
         loop {
             self.wait_until_wal_unlocked(writer)?;
             let to_flush = overlapping(families)?;

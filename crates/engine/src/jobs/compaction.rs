@@ -545,7 +545,7 @@ impl DbInner {
         let full_history_ts_low = own.full_history_ts_low.clone();
         let borders = own.stream_borders.clone();
         let mut written = MutexGuard::unlocked(state, || {
-            self.tell_compaction_begun(family, job.job, plan);
+            self.notify_compaction_begun(family, job.job, plan);
             if let Some(written) = self.offer_to_service(family, &version, plan, job.job)? {
                 return Ok(written);
             }
@@ -616,7 +616,7 @@ impl DbInner {
                     own.running
                         .settle(plan, circumstances, &done.outputs, &own.version);
                 }
-                self.note_stall(own)
+                self.record_stall(own)
             });
             match noted {
                 Ok(noted) => stall = noted,
@@ -628,7 +628,7 @@ impl DbInner {
         // its failure too.
         let failure = match &result {
             Err(error) if is_failure(error) && done.refused.is_none() => {
-                Some(self.note_failed_compaction(state, plan, error))
+                Some(self.record_failed_compaction(state, plan, error))
             }
             _ => None,
         };
@@ -645,7 +645,7 @@ impl DbInner {
             }
         };
         state.running_compactions -= 1;
-        self.note_released(state);
+        self.record_released(state);
         self.changed.notify_all();
         self.work.notify_all();
         MutexGuard::unlocked(state, || {
@@ -655,7 +655,7 @@ impl DbInner {
             if let Some(event) = event {
                 self.notify(&event);
             }
-            self.tell_stalls();
+            self.notify_stalls();
         });
         result
     }
@@ -750,7 +750,7 @@ impl DbInner {
         );
     }
 
-    fn tell_compaction_begun(&self, family: &Family, job: u64, plan: &Plan) {
+    fn notify_compaction_begun(&self, family: &Family, job: u64, plan: &Plan) {
         self.notify(&Event::CompactionBegun {
             family: family.name.clone(),
             job,
@@ -784,8 +784,9 @@ impl DbInner {
 
     /// Records the failure of a compaction. If there was no disk space, writes continue; otherwise the
     /// database latches.
-    fn note_failed_compaction(&self, state: &mut DbState, plan: &Plan, error: &Error) -> Severity {
-        if error.kind() == ErrorKind::NoSpace && state.note_soft_error(COMPACTION, error, plan.input_bytes())
+    fn record_failed_compaction(&self, state: &mut DbState, plan: &Plan, error: &Error) -> Severity {
+        if error.kind() == ErrorKind::NoSpace
+            && state.record_soft_error(COMPACTION, error, plan.input_bytes())
         {
             self.obsolete.wake();
             self.changed.notify_all();
@@ -812,8 +813,8 @@ impl DbInner {
             Some(Severity::Hard) if error.kind() == ErrorKind::SpaceLimit => {
                 self.report_failure(COMPACTION, error.clone());
             }
-            Some(Severity::Hard) => self.tell_failure(COMPACTION, error.clone()),
-            Some(Severity::Soft) => self.tell_soft_failure(COMPACTION, error.clone()),
+            Some(Severity::Hard) => self.notify_failure(COMPACTION, error.clone()),
+            Some(Severity::Soft) => self.notify_soft_failure(COMPACTION, error.clone()),
             None => self.stats.count(Ticker::CompactionCancelled, 1),
         }
     }

@@ -131,7 +131,7 @@ impl Db {
             let files = own.version.overlapping(level, begin.as_deref(), end.as_deref());
             own.suggested.extend(files.iter().map(|file| file.number));
         }
-        own.note_age();
+        own.record_age();
         inner.work.notify_all();
         Ok(())
     }
@@ -155,7 +155,7 @@ impl Db {
             .iter()
             .filter(|&&number| own.version.level_of(number).is_some());
         own.to_rewrite.extend(there);
-        own.note_age();
+        own.record_age();
         inner.work.notify_all();
         Ok(())
     }

@@ -365,7 +365,7 @@ impl DbInner {
                 Some(None)
             }
             Err(error) if error.kind() == ErrorKind::ShutdownInProgress => Some(Some(error)),
-            Err(_) => self.note_failed_attempt(recovery, &error),
+            Err(_) => self.record_failed_attempt(recovery, &error),
         }
     }
 
@@ -379,7 +379,7 @@ impl DbInner {
 
     /// Records a failed attempt to recover from `error`. The result is that of
     /// [`continue_auto_recovery`](Self::continue_auto_recovery).
-    fn note_failed_attempt(&self, recovery: &mut AutoRecovery, error: &Error) -> Option<Option<Error>> {
+    fn record_failed_attempt(&self, recovery: &mut AutoRecovery, error: &Error) -> Option<Option<Error>> {
         recovery.failed += 1;
         let tries = u64::try_from(self.options.max_bgerror_resume_count).unwrap_or(0);
         if lacks_room(error) || recovery.failed < tries {

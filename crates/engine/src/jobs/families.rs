@@ -16,7 +16,7 @@ use crate::files::blob_cache::BlobFileCache;
 use crate::files::obsolete_files::ObsoleteFiles;
 use crate::files::open_limit::OpenLimit;
 use crate::files::table_cache::{TableCache, TableCacheOptions};
-use crate::log::listeners::tell_without_effect;
+use crate::log::listeners::report_without_effect;
 use crate::log::log_line;
 use crate::options::file::StoredFamily;
 use crate::options::names::DEFAULT_COLUMN_FAMILY;
@@ -201,7 +201,7 @@ pub(crate) fn assemble(
         options: Arc::new(options.clone()),
         full_history_ts_low: Box::default(),
     };
-    version.files(0).iter().for_each(|file| tables.note_level_0(file));
+    version.files(0).iter().for_each(|file| tables.mark_level_0(file));
     let family = Arc::new(Family {
         id,
         name: name.to_owned(),
@@ -393,7 +393,7 @@ impl DbInner {
         drop(state);
         drop(writer);
         self.log.write_family(name, id, options);
-        tell_without_effect(name, options, None, &self.listeners);
+        report_without_effect(name, options, None, &self.listeners);
         Ok(family)
     }
 
@@ -440,7 +440,7 @@ impl DbInner {
         self.rotate_manifest(&mut state)?;
         drop(state);
         drop(writer);
-        self.tell_stalls();
+        self.notify_stalls();
         log_line!(
             self.log,
             Info,

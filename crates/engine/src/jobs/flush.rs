@@ -157,7 +157,7 @@ impl DbInner {
     ) -> Result<Vec<Outcome>> {
         for ((own, version), placed) in flush.families.iter().zip(versions).zip(placed.iter_mut()) {
             let streams = MutexGuard::unlocked(state, || {
-                self.tell_flush_begun(own, flush.job);
+                self.notify_flush_begun(own, flush.job);
                 // The version is passed by value: it would otherwise keep alive files that are replaced
                 // meanwhile.
                 self.streams_of(&own.family, version, &own.memtables)
@@ -168,7 +168,7 @@ impl DbInner {
         self.install_tables(state, flush, written)
     }
 
-    fn tell_flush_begun(&self, own: &FamilyFlush, job: u64) {
+    fn notify_flush_begun(&self, own: &FamilyFlush, job: u64) {
         let memtables = &own.memtables;
         let memory_bytes = memtables.iter().map(|mem| mem.memory_allocated() as u64).sum();
         self.stats
@@ -314,7 +314,7 @@ impl DbInner {
             own.flushing = false;
             if outcome.is_ok() {
                 own.flush_requested = own.flush_requested.filter(|_| !own.immutable.is_empty());
-                match catch(|| self.note_stall(own)) {
+                match catch(|| self.record_stall(own)) {
                     Ok(noted) => stalls.extend(noted),
                     Err(error) => *outcome = Err(error),
                 }
@@ -347,7 +347,7 @@ impl DbInner {
         self.count_flushed(&outcomes, took);
         state.running_flushes -= 1;
         state.stall_events.extend(stalls);
-        self.note_released(state);
+        self.record_released(state);
         self.changed.notify_all();
         self.work.notify_all();
         MutexGuard::unlocked(state, || {
@@ -355,12 +355,12 @@ impl DbInner {
                 self.report_flush(&own.family, flush.job, outcome, took, shape);
             }
             if let Some(error) = &failure {
-                self.tell_failure(FLUSH, error.clone());
+                self.notify_failure(FLUSH, error.clone());
             }
             if let Some(limit) = limit {
                 self.report_failure(FLUSH, limit);
             }
-            self.tell_stalls();
+            self.notify_stalls();
         });
         for own in &flush.families {
             if let Some(own) = state.families.get_mut(&own.id) {

@@ -60,7 +60,7 @@ impl RefusedRow {
 
 impl DbInner {
     /// Notifies listeners of rows for which a compaction filter returned values that no row can hold.
-    pub(crate) fn tell_of_refused_values(&self, family: &Family, job: u64, refused: &[(Vec<u8>, Error)]) {
+    pub(crate) fn report_refused_values(&self, family: &Family, job: u64, refused: &[(Vec<u8>, Error)]) {
         for (user_key, error) in refused {
             self.notify(&Event::FilterValueTooLarge {
                 family: family.name.clone(),

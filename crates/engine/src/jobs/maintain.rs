@@ -12,7 +12,7 @@ use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::{DbState, FamilyState, FlushGroup};
 use crate::state::handle::Db;
-use crate::state::write_queue::Settled;
+use crate::state::write_queue::DrainedQueue;
 
 impl Db {
     /// Flushes the default family's memtable to a table, and waits for it; see [`flush_cf`](Db::flush_cf).
@@ -189,7 +189,7 @@ impl DbInner {
     /// Makes the current memtables of `families` immutable. The caller holds the write queue's lock, which is
     /// released while this waits for room. Like a writer, it waits while writes are stopped, but it is not
     /// delayed. True if it has waited.
-    pub(crate) fn switch_to_flush(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<bool> {
+    pub(crate) fn switch_to_flush(&self, writer: &mut DrainedQueue<'_>, families: &[u32]) -> Result<bool> {
         let waited = self.wait_to_switch(writer, families)?;
         self.switch_memtables(writer, families)?;
         Ok(waited)
@@ -197,7 +197,7 @@ impl DbInner {
 
     /// Waits until the memtables of `families` may become immutable; see
     /// [`switch_to_flush`](Self::switch_to_flush).
-    fn wait_to_switch(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<bool> {
+    fn wait_to_switch(&self, writer: &mut DrainedQueue<'_>, families: &[u32]) -> Result<bool> {
         let mut waited = false;
         loop {
             let mut state = self.state.lock();
@@ -219,7 +219,7 @@ impl DbInner {
 
     /// Makes the memtables of `families` immutable so that one flush takes them all. The group exists before
     /// they are immutable, so that no flush takes one of them alone.
-    fn switch_together(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<()> {
+    fn switch_together(&self, writer: &mut DrainedQueue<'_>, families: &[u32]) -> Result<()> {
         self.state.lock().flush_groups.push(FlushGroup {
             families: families.to_vec(),
             switched: false,
@@ -295,7 +295,7 @@ impl DbInner {
     pub(crate) fn wait_for_compact(&self) -> Result<()> {
         let mut state = self.state.lock();
         // Snapshots released before the call count as well, even if no job has noticed them yet.
-        self.note_released(&mut state);
+        self.record_released(&mut state);
         let may = |state: &DbState| {
             state.check_writable()?;
             state.check_no_soft_error()?;

@@ -289,7 +289,7 @@ impl<'a> MemtableWriter<'a> {
         }
         let splitter = OutputSplitter::never(user.clone());
         let written = write_outputs(&mut cursor, OutputRange { start, end }, splitter, sink);
-        self.db.tell_of_refused_values(family, self.job, cursor.refused());
+        self.db.report_refused_values(family, self.job, cursor.refused());
         written
     }
 

@@ -306,7 +306,7 @@ impl<'a> TableOutputs<'a> {
 
     /// Called before an entry is added to the open table, which is returned.
     #[inline(always)]
-    fn note_entry(&mut self, key: &[u8], value: &[u8]) -> Result<&mut OpenTable> {
+    fn record_entry(&mut self, key: &[u8], value: &[u8]) -> Result<&mut OpenTable> {
         let limit = self.family.values.row_limit;
         let user_len = key.len().saturating_sub(TRAILER_LEN);
         if !limit.allows(user_len, value.len()) {
@@ -413,12 +413,12 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
 
     #[inline]
     fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
-        self.note_entry(key, value)?.writer.add(key, value)
+        self.record_entry(key, value)?.writer.add(key, value)
     }
 
     #[inline]
     fn add_sharing(&mut self, key: &[u8], common: usize, value: &[u8]) -> Result<()> {
-        self.note_entry(key, value)?
+        self.record_entry(key, value)?
             .writer
             .add_sharing(key, common, value)
     }
@@ -536,7 +536,7 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
             ..FileMetadata::default()
         };
         if self.destination.level.is_none() {
-            self.family.tables.note_level_0(&file);
+            self.family.tables.mark_level_0(&file);
         }
         // The inputs still exist, so a damaged table is found in time.
         self.family.tables.open_written(&file, |table| {

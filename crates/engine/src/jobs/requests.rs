@@ -64,7 +64,7 @@ impl DbInner {
     }
 
     /// If the oldest snapshot was released, re-check bottommost files for obsolete versions.
-    pub(crate) fn note_released(&self, state: &mut DbState) {
+    pub(crate) fn record_released(&self, state: &mut DbState) {
         if !self.snapshots.take_released() {
             return;
         }
@@ -74,7 +74,7 @@ impl DbInner {
             // Another thread may have taken and still hold an older snapshot.
             if own.released_snapshot < oldest {
                 own.released_snapshot = oldest;
-                own.note_age();
+                own.record_age();
                 newer = true;
             }
         }

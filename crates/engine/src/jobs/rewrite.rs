@@ -411,7 +411,7 @@ impl<'a> Rewrite<'a> {
         let mut all = vec![outputs];
         all.extend(upper);
         self.db
-            .tell_of_refused_values(self.family, self.job, cursor.refused());
+            .report_refused_values(self.family, self.job, cursor.refused());
         match written {
             Ok(()) => {
                 self.db.stats.count_drops(cursor.stats());

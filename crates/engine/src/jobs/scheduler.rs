@@ -20,10 +20,10 @@ impl DbInner {
 
     /// If `due` has passed, checks which files need a compaction because of their age, and returns the time
     /// until the next check: a sixtieth of the shortest age among the options. `None`: no option sets an age.
-    pub(crate) fn note_ages_when_due(&self, due: &mut Duration) -> Option<Duration> {
+    pub(crate) fn record_ages_when_due(&self, due: &mut Duration) -> Option<Duration> {
         let now = self.options.clock.now();
         let mut state = self.state.lock();
-        self.note_released(&mut state);
+        self.record_released(&mut state);
         let ages = state.families.values().filter_map(|own| {
             let options = own.family.current().leveled();
             let ages = [options.ttl, options.periodic_compaction_seconds];
@@ -38,7 +38,7 @@ impl DbInner {
         if now >= *due {
             let mut any = false;
             for own in state.families.values_mut() {
-                any |= own.note_age();
+                any |= own.record_age();
             }
             if any {
                 self.work.notify_all();

@@ -29,7 +29,7 @@ impl Db {
 impl DbInner {
     /// Samples the last sequence number and the time when `due`, and returns the time until the next sample:
     /// a hundredth of the shortest time that a family preserves. `None` if no family preserves times.
-    pub(crate) fn note_seqno_time_when_due(&self, due: &mut Duration) -> Option<Duration> {
+    pub(crate) fn record_seqno_time_when_due(&self, due: &mut Duration) -> Option<Duration> {
         let (mut shortest, mut longest) = (u64::MAX, 0);
         for own in self.state.lock().families.values() {
             let seconds = own.family.options.recorded_seconds();
@@ -42,7 +42,7 @@ impl DbInner {
         }
         let now = self.options.clock.now();
         if now >= *due {
-            self.note_seqno_time();
+            self.record_seqno_time();
             let oldest = self.options.clock.unix_seconds().saturating_sub(longest);
             self.jobs.seqno_to_time.lock().truncate_before(oldest);
             *due = now + Duration::from_secs(shortest.div_ceil(PAIRS));
@@ -51,7 +51,7 @@ impl DbInner {
     }
 
     /// Samples the last sequence number and the time.
-    pub(crate) fn note_seqno_time(&self) {
+    pub(crate) fn record_seqno_time(&self) {
         let seqno = self.published.load(Ordering::Acquire);
         let time = self.options.clock.unix_seconds();
         self.jobs.seqno_to_time.lock().append(seqno, time);
@@ -67,7 +67,7 @@ impl DbInner {
         if family.options.recorded_seconds() == 0 {
             return Ok(None);
         }
-        self.note_seqno_time();
+        self.record_seqno_time();
         let mut times = self.jobs.seqno_to_time.lock().clone();
         for file in files {
             let of_table = family.tables.with_table(file, |table| {

@@ -75,8 +75,8 @@ impl DbInner {
             self.latch_listener();
             let looked = self.guarded(HOUSEKEEPING, || {
                 let dump = self.dump_stats_when_due(&mut house.dump);
-                let age = self.note_ages_when_due(&mut house.aged);
-                let time = self.note_seqno_time_when_due(&mut house.timed);
+                let age = self.record_ages_when_due(&mut house.aged);
+                let time = self.record_seqno_time_when_due(&mut house.timed);
                 let stats = self.persist_stats_when_due(&mut house.persisted);
                 let room = self.retry_for_room_when_due(&mut house.room);
                 let recovers = self.recover_when_due(&mut house.recovery);

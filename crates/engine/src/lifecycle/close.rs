@@ -81,7 +81,7 @@ impl DbInner {
         // and the lock is always released.
         let flushed = catch_or_fail(|| {
             let flushed = self.flush_unlogged();
-            self.tell_of_sections();
+            self.report_sections();
             flushed
         });
         self.end_background_work();

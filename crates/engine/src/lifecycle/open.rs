@@ -28,7 +28,7 @@ use crate::lifecycle::moment::{Moment, READ_ONLY_ATTEMPTS, read_identity, write_
 use crate::lifecycle::stored_options::{find_options, stored_options};
 use crate::lifecycle::wal_dir::{self, WalDir};
 use crate::log::listeners::Listeners;
-use crate::log::listeners::tell_without_effect;
+use crate::log::listeners::report_without_effect;
 use crate::log::listeners::with_file_listeners;
 use crate::log::{self, InfoLog, log_line};
 use crate::options::Options;
@@ -465,7 +465,7 @@ pub(crate) fn assemble_db(
         if id == 0 {
             default_family = Some(assembled.clone());
         }
-        tell_without_effect(&family.name, family_options, None, &listeners);
+        report_without_effect(&family.name, family_options, None, &listeners);
         let mut own = fresh_state(assembled, version, family.log_number, family.log_number);
         own.full_history_ts_low = family.full_history_ts_low;
         state.families.insert(id, own);

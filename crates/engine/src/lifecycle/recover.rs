@@ -265,7 +265,7 @@ impl DbInner {
             return Err(Error::new(ErrorKind::TryAgain, "the MANIFEST has changed").in_file(&self.dir));
         }
         let replayed = self.replay(wals, Some(moment))?;
-        self.tell_of_large_rows(&replayed.large.rows, |_| RowTooLargeOutcome::PassedOver);
+        self.report_large_rows(&replayed.large.rows, |_| RowTooLargeOutcome::PassedOver);
         // A recycled WAL is renamed before it is overwritten, so a WAL that still has its name was read
         // intact.
         for &number in &replayed.recycled {
@@ -346,7 +346,7 @@ impl DbInner {
             sections: Sections::new(self.options.allow_2pc),
             ends_open: false,
         };
-        self.tell_wal_filter_of_families()?;
+        self.notify_wal_filter_of_families()?;
         for (number, file) in wals {
             if !self.replay_wal(number, file, &mut replayed, live)? {
                 break;

@@ -122,14 +122,14 @@ impl DbInner {
         }
         fs.sync_dir(&lost)?;
         fs.sync_dir(&self.wal_dir)?;
-        self.tell_of_large_rows(rows, |wal| RowTooLargeOutcome::SetAside {
+        self.report_large_rows(rows, |wal| RowTooLargeOutcome::SetAside {
             path: filename::wal(&lost, wal).display().to_string(),
         });
         Ok(())
     }
 
     /// Reports rows of WALs that are skipped.
-    pub(crate) fn tell_of_large_rows(&self, rows: &[LargeRow], outcome: impl Fn(u64) -> RowTooLargeOutcome) {
+    pub(crate) fn report_large_rows(&self, rows: &[LargeRow], outcome: impl Fn(u64) -> RowTooLargeOutcome) {
         for row in rows {
             let family = self.family_by_id(row.family);
             self.notify(&Event::RowTooLarge {

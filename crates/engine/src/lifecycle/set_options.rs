@@ -2,7 +2,7 @@
 
 use base::{Error, Result};
 
-use crate::log::listeners::tell_without_effect;
+use crate::log::listeners::report_without_effect;
 use crate::log::log_line;
 use crate::options::check::check_options;
 use crate::options::check::of_family;
@@ -33,19 +33,19 @@ impl Db {
         family.0.check_writable()?;
         let before = family.0.current();
         let result = inner.set_options(family, changes);
-        inner.tell_changes(
+        inner.log_changes(
             &format!("SetOptions() on column family [{}]", family.name()),
             changes,
             &result,
         );
         result?;
-        tell_without_effect(
+        report_without_effect(
             family.name(),
             &family.0.current(),
             Some(&before),
             &inner.listeners,
         );
-        inner.tell_stalls();
+        inner.notify_stalls();
         inner.write_options_file()
     }
 
@@ -57,7 +57,7 @@ impl Db {
         self.inner().check_open()?;
         let inner = self.inner();
         let result = inner.set_db_options(changes);
-        inner.tell_changes("SetDBOptions()", changes, &result);
+        inner.log_changes("SetDBOptions()", changes, &result);
         let jobs = result?;
         if let Some(jobs) = jobs {
             self.0.inner.set_workers(jobs);
@@ -167,7 +167,7 @@ impl DbInner {
         family.set_current(options);
         own.running.unsettle();
         own.install_super_version();
-        let stall = self.note_stall(own);
+        let stall = self.record_stall(own);
         state.stall_events.extend(stall);
         self.wake_jobs_and_writers(&mut state);
         Ok(())
@@ -209,7 +209,7 @@ impl DbInner {
     }
 
     /// Logs the changes of options and their outcome.
-    fn tell_changes<T>(&self, what: &str, changes: &[(&str, &str)], result: &Result<T>) {
+    fn log_changes<T>(&self, what: &str, changes: &[(&str, &str)], result: &Result<T>) {
         let changes: Vec<String> = changes
             .iter()
             .map(|(name, value)| format!("{name}: {value}"))

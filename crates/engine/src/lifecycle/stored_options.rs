@@ -16,7 +16,7 @@ pub(crate) fn newest_options(options: &Options, dir: &Path, listeners: &Listener
     match find_options(options, dir) {
         Ok(newest) => newest.map(|(_, newest)| newest),
         Err(error) => {
-            tell_unreadable(&error, listeners);
+            report_unreadable(&error, listeners);
             None
         }
     }
@@ -37,7 +37,7 @@ pub(crate) fn find_options(options: &Options, dir: &Path) -> Result<Option<(Path
     newest
 }
 
-fn tell_unreadable(error: &Error, listeners: &Listeners) {
+fn report_unreadable(error: &Error, listeners: &Listeners) {
     listeners.notify(&Event::UnknownOption {
         section: "file".to_owned(),
         name: error.to_string(),
@@ -56,7 +56,7 @@ pub(crate) fn stored_options(
         Ok(Some(found)) => found,
         Ok(None) => return Ok(None),
         Err(error) => {
-            tell_unreadable(&error, listeners);
+            report_unreadable(&error, listeners);
             return if strict { Err(error) } else { Ok(None) };
         }
     };

@@ -27,7 +27,7 @@ pub(crate) enum Filtered {
 
 impl DbInner {
     /// Passes the families to the filter, if there is one.
-    pub(crate) fn tell_wal_filter_of_families(&self) -> Result<()> {
+    pub(crate) fn notify_wal_filter_of_families(&self) -> Result<()> {
         let Some(filter) = &self.options.wal_filter else {
             return Ok(());
         };

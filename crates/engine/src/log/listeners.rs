@@ -103,7 +103,7 @@ impl Listeners {
         let answers = self.all.iter().map(|listener| {
             let ask = || listener.on_error_recovery_begin(background_error);
             catch(|| call("event listener", || "", ask)).unwrap_or_else(|error| {
-                self.note_panic(error);
+                self.record_panic(error);
                 false
             })
         });
@@ -115,14 +115,14 @@ impl Listeners {
         for listener in &*self.all {
             let told = catch(|| call("event listener", || "", || listener.on_event(event)));
             if let Err(error) = told {
-                self.note_panic(error);
+                self.record_panic(error);
             }
         }
     }
 
     /// Records a panic in an operation whose caller cannot be notified.
     #[cold]
-    pub fn note_panic(&self, error: Error) {
+    pub fn record_panic(&self, error: Error) {
         self.panics.first.lock().get_or_insert(error);
         self.panics.any.store(true, Ordering::Release);
     }
@@ -151,7 +151,7 @@ impl Listeners {
 }
 
 /// Reports the options of a family that have no effect, except those reported for the options `before`.
-pub(crate) fn tell_without_effect(
+pub(crate) fn report_without_effect(
     name: &str,
     given: &ColumnFamilyOptions,
     before: Option<&ColumnFamilyOptions>,

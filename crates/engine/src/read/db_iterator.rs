@@ -427,7 +427,7 @@ impl DbIterator {
         self.number = self.number.max(super_version.number);
         self.watch();
         self.super_version = super_version;
-        self.note_moved();
+        self.record_moved();
         self.broken = None;
         self.error = None;
         self.place = DbPosition::Nowhere;

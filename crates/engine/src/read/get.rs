@@ -824,7 +824,7 @@ pub(crate) fn search_table(
         let kept = table.get_with_seek(lookup, index_seek, read, &mut context.visitor(&mut damaged))?;
         context.take(kept);
         if context.done() {
-            table.note_true_positive();
+            table.record_true_positive();
         }
         damaged.map_or(Ok(()), Err)
     })
@@ -873,7 +873,7 @@ fn search_rows(
         };
         context.take(kept);
         if context.done() {
-            table.note_true_positive();
+            table.record_true_positive();
         }
         damaged.map_or(Ok(()), Err)?;
         if let Some(row) = row {
@@ -925,7 +925,7 @@ pub(crate) fn read_located(
     let kept = table.get_located(lookup, located, read, &mut context.visitor(&mut damaged))?;
     context.take(kept);
     if context.done() {
-        table.note_true_positive();
+        table.record_true_positive();
     }
     damaged.map_or(Ok(()), Err)
 }

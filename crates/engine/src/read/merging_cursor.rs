@@ -457,7 +457,7 @@ impl MergingCursor {
         self.heap.clear();
         let mut unread = 0;
         for lane in 0..self.sources.len() {
-            self.note_moved(lane);
+            self.record_moved(lane);
             if self.sources[lane].valid() {
                 unread += usize::from(self.sources[lane].is_unread());
                 self.heap.push(Item {
@@ -481,7 +481,7 @@ impl MergingCursor {
     /// After a move of `lane`: adopts the tombstones of the file that a level is in now, and its error if it
     /// failed.
     #[inline]
-    fn note_moved(&mut self, lane: usize) {
+    fn record_moved(&mut self, lane: usize) {
         if let Source::Level(level) = &mut self.sources[lane]
             && let Some(changed) = level.take_changed_tombstones()
         {
@@ -498,7 +498,7 @@ impl MergingCursor {
     #[inline]
     fn settle_top(&mut self) {
         let lane = self.heap[0].lane as usize;
-        self.note_moved(lane);
+        self.record_moved(lane);
         if self.sources[lane].valid() {
             // A single lane is compared with no other, and the heap is rebuilt when lanes are added.
             if self.heap.len() > 1 {

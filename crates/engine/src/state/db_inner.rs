@@ -231,11 +231,11 @@ impl DbInner {
     }
 
     /// Sends the pending stall events. Called without the database mutex.
-    pub(crate) fn tell_stalls(&self) {
+    pub(crate) fn notify_stalls(&self) {
         let _telling = self.write.telling.lock();
         let events = {
             let mut state = self.state.lock();
-            state.note_caught_up();
+            state.record_caught_up();
             std::mem::take(&mut state.stall_events)
         };
         events.iter().for_each(|event| self.notify(event));
@@ -250,7 +250,7 @@ impl DbInner {
     pub(crate) fn latch(&self, action: &'static str, error: Error) {
         // A caller that gets the error must find writes stopped.
         self.latch_in(&mut self.state.lock(), action, &error);
-        self.tell_failure(action, error);
+        self.notify_failure(action, error);
     }
 
     /// Runs `body`, which changes the contents of the database. A panic in it may leave a change incomplete,
@@ -273,12 +273,13 @@ impl DbInner {
     ) -> Result<T> {
         user_code::catch(|| body(state)).unwrap_or_else(|error| {
             self.latch_in(state, action, &error);
-            MutexGuard::unlocked(state, || self.tell_failure(action, error.clone()));
+            MutexGuard::unlocked(state, || self.notify_failure(action, error.clone()));
             Err(error)
         })
     }
 
-    /// Same as `latch`, with the database mutex; [`tell_failure`](Self::tell_failure) must follow without it.
+    /// Same as `latch`, with the database mutex; [`notify_failure`](Self::notify_failure) must follow without
+    /// it.
     pub(crate) fn latch_in(&self, state: &mut DbState, action: &'static str, error: &Error) {
         if is_told(error) {
             return;
@@ -299,7 +300,7 @@ impl DbInner {
     }
 
     /// Reports a failure that has latched the database.
-    pub(crate) fn tell_failure(&self, action: &'static str, error: Error) {
+    pub(crate) fn notify_failure(&self, action: &'static str, error: Error) {
         if let Some(share) = &self.write.share {
             share.give_up();
         }
@@ -308,7 +309,7 @@ impl DbInner {
         }
     }
 
-    /// Same as [`tell_failure`](Self::tell_failure), for an error that is no answer of the latch.
+    /// Same as [`notify_failure`](Self::notify_failure), for an error that is no answer of the latch.
     pub(crate) fn report_failure(&self, action: &'static str, error: Error) {
         self.stats.failed(&error);
         self.notify(&Event::BackgroundError {
@@ -319,7 +320,7 @@ impl DbInner {
     }
 
     /// Reports a failure after which writes continue.
-    pub(crate) fn tell_soft_failure(&self, action: &'static str, error: Error) {
+    pub(crate) fn notify_soft_failure(&self, action: &'static str, error: Error) {
         self.stats.failed(&error);
         self.notify(&Event::BackgroundError {
             action,

@@ -461,7 +461,7 @@ impl FamilyState {
     }
 
     /// Counts a wait of a writer for this family.
-    pub fn note_stalled(&mut self, condition: StallCondition, micros: u64) {
+    pub fn record_stalled(&mut self, condition: StallCondition, micros: u64) {
         self.stats.stalls.add(condition, micros);
         self.stalled.count += 1;
         self.stalled.micros += micros;
@@ -482,7 +482,7 @@ impl FamilyState {
     }
 
     /// Checks whether compactions are due by age. True if there is one.
-    pub fn note_age(&mut self) -> bool {
+    pub fn record_age(&mut self) -> bool {
         let due = self.is_due_otherwise(&self.family.current().leveled());
         self.compaction_due |= due;
         due
@@ -668,7 +668,7 @@ impl DbState {
 
     /// Records that low-priority writes are slowed, to `rate` bytes per second, because the compactions of a
     /// family are behind. True if there is an event to send.
-    pub fn note_low_pri(&mut self, rate: u64) -> bool {
+    pub fn record_low_pri(&mut self, rate: u64) -> bool {
         let behind = self.families.values().find(|family| family.behind);
         let Some(family) = behind.filter(|_| self.low_pri_stall.is_none()) else {
             return false;
@@ -680,7 +680,7 @@ impl DbState {
     }
 
     /// Records that low-priority writes are no longer slowed, if they were.
-    pub fn note_caught_up(&mut self) {
+    pub fn record_caught_up(&mut self) {
         if self.families.values().any(|family| family.behind) {
             return;
         }

@@ -13,7 +13,7 @@ use crate::state::db_state::{DbState, FamilyState};
 impl DbInner {
     /// Reports the size of the memtables to the write buffer manager, if there is one. True if writers should
     /// take action.
-    pub(crate) fn note_share(&self) -> bool {
+    pub(crate) fn record_share(&self) -> bool {
         self.write.share.as_ref().is_some_and(|share| {
             let _noting = lock_soon(&share.noting);
             let index = self.index.load();
@@ -32,8 +32,8 @@ impl DbInner {
 
     /// Called after the files of a family changed: updates its stall and whether a compaction is due. Returns
     /// the event for listeners, to be sent with [`DbState::stall_events`].
-    pub(crate) fn note_stall(&self, family: &mut FamilyState) -> Option<Event> {
-        self.note_share();
+    pub(crate) fn record_stall(&self, family: &mut FamilyState) -> Option<Event> {
+        self.record_share();
         let before = family.stall_of_all();
         family.update_stall();
         family.memtables_stall &= !family.has_room_for_immutable();

@@ -60,7 +60,7 @@ pub(crate) struct WriteQueue {
 }
 
 /// The write queue's lock, with the guarantee that every numbered row is in its memtable and visible.
-pub(crate) struct Settled<'a> {
+pub(crate) struct DrainedQueue<'a> {
     writer: MutexGuard<'a, Writer>,
     inserts: &'a Inserts,
 }
@@ -77,14 +77,14 @@ impl WriteQueue {
     }
 
     /// Takes the lock, and waits for the inserts in progress.
-    pub fn lock(&self) -> Settled<'_> {
-        self.settle(sync::lock_soon(&self.writer))
+    pub fn lock(&self) -> DrainedQueue<'_> {
+        self.drain(sync::lock_soon(&self.writer))
     }
 
     /// Same as [`lock`](Self::lock), but fails if a write is in progress.
-    pub fn try_lock(&self) -> Option<Settled<'_>> {
+    pub fn try_lock(&self) -> Option<DrainedQueue<'_>> {
         let writer = self.writer.try_lock()?;
-        self.inserts.is_idle().then(|| self.settle(writer))
+        self.inserts.is_idle().then(|| self.drain(writer))
     }
 
     /// Takes the lock alone, to write. True if it waited for other threads, which held the lock or were let
@@ -151,16 +151,16 @@ impl WriteQueue {
     }
 
     /// Waits for the inserts in progress.
-    pub(crate) fn settle<'a>(&'a self, writer: MutexGuard<'a, Writer>) -> Settled<'a> {
+    pub(crate) fn drain<'a>(&'a self, writer: MutexGuard<'a, Writer>) -> DrainedQueue<'a> {
         self.inserts.drain();
-        Settled {
+        DrainedQueue {
             writer,
             inserts: &self.inserts,
         }
     }
 }
 
-impl<'a> Settled<'a> {
+impl<'a> DrainedQueue<'a> {
     /// Releases the lock while `body` runs, and then waits for the inserts that began meanwhile.
     pub fn unlocked<U>(&mut self, body: impl FnOnce() -> U) -> U {
         let result = MutexGuard::unlocked(&mut self.writer, body);
@@ -174,7 +174,7 @@ impl<'a> Settled<'a> {
     }
 }
 
-impl Deref for Settled<'_> {
+impl Deref for DrainedQueue<'_> {
     type Target = Writer;
 
     fn deref(&self) -> &Writer {
@@ -182,7 +182,7 @@ impl Deref for Settled<'_> {
     }
 }
 
-impl DerefMut for Settled<'_> {
+impl DerefMut for DrainedQueue<'_> {
     fn deref_mut(&mut self) -> &mut Writer {
         &mut self.writer
     }

@@ -13,7 +13,7 @@ use crate::options::WriteOptions;
 use crate::options::write_buffer_manager::WriteBufferManager;
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::{DbState, MEMORY_LIMIT, StallReason};
-use crate::state::write_queue::Settled;
+use crate::state::write_queue::DrainedQueue;
 use crate::state::writer::LEAST_WAIT;
 use crate::stats::StallTotal;
 
@@ -27,7 +27,7 @@ impl DbInner {
 
     /// Waits in the line of stalled writers until this one is first. The write queue's lock is released
     /// meanwhile.
-    pub(super) fn stand_in_line(&self, writer: &mut Settled<'_>) -> MutexGuard<'_, ()> {
+    pub(super) fn stand_in_line(&self, writer: &mut DrainedQueue<'_>) -> MutexGuard<'_, ()> {
         let _timer = perf::time_wait(|cells| &cells.write_delay_time);
         writer.unlocked(|| self.write.line.lock())
     }
@@ -40,7 +40,7 @@ impl DbInner {
     /// not run.
     pub(super) fn hold_back<'db>(
         &'db self,
-        writer: &mut Settled<'_>,
+        writer: &mut DrainedQueue<'_>,
         place: &mut Option<MutexGuard<'db, ()>>,
         state: MutexGuard<'_, DbState>,
         wait: impl FnOnce(MutexGuard<'_, DbState>),
@@ -86,7 +86,7 @@ impl DbInner {
         if state.memory_stall.begin() {
             let begun = event(StallCondition::Normal, MEMORY_LIMIT, StallTotal::default());
             state.stall_events.push(begun);
-            MutexGuard::unlocked(&mut state, || self.tell_stalls());
+            MutexGuard::unlocked(&mut state, || self.notify_stalls());
         }
         while manager.should_stall() && state.check_writable().is_ok() {
             MutexGuard::unlocked(&mut state, || {
@@ -100,7 +100,7 @@ impl DbInner {
             let ended = event(MEMORY_LIMIT, StallCondition::Normal, stalled);
             state.stall_events.push(ended);
             drop(state);
-            self.tell_stalls();
+            self.notify_stalls();
         }
     }
 
@@ -125,7 +125,7 @@ impl DbInner {
         let waited = self.options.clock.now().saturating_sub(start);
         self.stats.stalled(condition, waited);
         if let Some(own) = state.families.get_mut(&family) {
-            own.note_stalled(condition, waited.as_micros() as u64);
+            own.record_stalled(condition, waited.as_micros() as u64);
         }
     }
 }

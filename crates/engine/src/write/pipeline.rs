@@ -8,11 +8,11 @@
 //! ```
 //!
 //! A writer with a ticket (`inserts.rs`) releases the queue to others while it inserts its rows into
-//! memtables. All holders of the lock other than writers wait until no ticket is left ([`Settled`]), so that
-//! every numbered row is inserted: memtables and WALs are not switched, families are not created or dropped,
-//! and nothing is ingested during a write. A write with a range deletion waits for that too and keeps the
-//! lock, because a memtable knows exactly which of its rows are newer than which range deletions only if no
-//! rows are added at the same time.
+//! memtables. All holders of the lock other than writers wait until no ticket is left ([`DrainedQueue`]), so
+//! that every numbered row is inserted: memtables and WALs are not switched, families are not created or
+//! dropped, and nothing is ingested during a write. A write with a range deletion waits for that too and
+//! keeps the lock, because a memtable knows exactly which of its rows are newer than which range deletions
+//! only if no rows are added at the same time.
 //!
 //! Invariants:
 //! 1. A row is in the WAL before it is in a memtable, unless the write asked for no WAL.
@@ -55,7 +55,7 @@ use crate::state::db_inner::DbInner;
 use crate::state::db_state::{
     APPEND_TO_WAL, DbState, FamilyState, Immutable, LiveWal, MEMORY_LIMIT, MEMTABLE_LIMIT, Memory, SWITCH_WAL,
 };
-use crate::state::write_queue::{Settled, WriteSize};
+use crate::state::write_queue::{DrainedQueue, WriteSize};
 use crate::state::writer::Writer;
 use crate::write::commit::Commit;
 
@@ -132,7 +132,7 @@ impl DbInner {
         let (mut writer, has_waited) = self.write.queue.lock_to_write();
         let is_alone = deletes_range || !self.options.allow_concurrent_memtable_write;
         if is_alone || self.write.attention.load(Ordering::Relaxed) {
-            let mut settled = self.write.queue.settle(writer);
+            let mut settled = self.write.queue.drain(writer);
             // The inserts that were waited for may have failed or filled a memtable.
             if self.write.attention.load(Ordering::Relaxed) {
                 self.guarded(MAKE_ROOM, || self.make_room_for(&mut settled, options, &commit))?;
@@ -140,7 +140,7 @@ impl DbInner {
             writer = settled.into_writer();
         }
         if let Some(guard) = guard {
-            let settled = self.write.queue.settle(writer);
+            let settled = self.write.queue.drain(writer);
             guard.confirm(&settled)?;
             writer = settled.into_writer();
         }
@@ -369,7 +369,7 @@ impl DbInner {
             sync::point("published");
         });
         if let Err(error) = inserted {
-            self.tell_failure(INSERT, error.clone());
+            self.notify_failure(INSERT, error.clone());
             return Err(error);
         }
         inserts.wait(ticket);
@@ -412,7 +412,7 @@ impl DbInner {
             SingleKind::Merge(operand) => mem.add(seqno, Kind::Merge, key, operand),
             SingleKind::DeleteRange(end) => mem.add(seqno, Kind::RangeDeletion, key, end),
         };
-        self.note_memory(family, mem);
+        self.record_memory(family, mem);
     }
 
     #[cold]
@@ -427,7 +427,7 @@ impl DbInner {
         let mem = &super_version.mem;
         let (kind, value) = operation.row();
         add_protected(family, mem, seqno, kind, operation.key, value, protection)?;
-        self.note_memory(family, mem);
+        self.record_memory(family, mem);
         Ok(())
     }
 
@@ -460,16 +460,16 @@ impl DbInner {
                     mem.add(seqno, kind, key, value);
                 }
                 sync::point("inserted");
-                self.note_memory(family, mem);
+                self.record_memory(family, mem);
             }
         })?;
         failed.map_or(Ok(()), Err)
     }
 
     #[inline]
-    fn note_memory(&self, family: &Family, mem: &Memtable) {
+    fn record_memory(&self, family: &Family, mem: &Memtable) {
         if mem.memory_usage() as u64 >= family.write_buffer_size.load(Ordering::Relaxed)
-            || self.write.share.is_some() && self.note_share()
+            || self.write.share.is_some() && self.record_share()
         {
             self.write.attention.store(true, Ordering::Relaxed);
         }
@@ -478,7 +478,7 @@ impl DbInner {
     /// Overcomes each [`Obstacle`] to the next write, under the write queue's lock. Waits if necessary, as
     /// [`hold_back`](Self::hold_back) does: with the write queue's lock released.
     #[cold]
-    pub(crate) fn make_room(&self, writer: &mut Settled<'_>, options: &WriteOptions) -> Result<()> {
+    pub(crate) fn make_room(&self, writer: &mut DrainedQueue<'_>, options: &WriteOptions) -> Result<()> {
         let mut place = None;
         let mut was_delayed = false;
         loop {
@@ -508,7 +508,7 @@ impl DbInner {
                 }
                 Some(Obstacle::MemtableLimit { full, blocked }) => {
                     check_may_wait(options, MEMTABLE_LIMIT)?;
-                    if !self.tell_memtable_stall(&mut state, &full) {
+                    if !self.notify_memtable_stall(&mut state, &full) {
                         self.hold_back(writer, &mut place, state, |state| {
                             self.wait_for_room(state, blocked, MEMTABLE_LIMIT);
                         });
@@ -549,7 +549,7 @@ impl DbInner {
     #[cold]
     pub(crate) fn make_room_for(
         &self,
-        writer: &mut Settled<'_>,
+        writer: &mut DrainedQueue<'_>,
         options: &WriteOptions,
         commit: &Commit<'_>,
     ) -> Result<()> {
@@ -564,7 +564,7 @@ impl DbInner {
     /// Switches memtables that are not full, and schedules their flush.
     pub(crate) fn flush_early(
         &self,
-        writer: &mut Settled<'_>,
+        writer: &mut DrainedQueue<'_>,
         families: &[u32],
         reason: FlushReason,
     ) -> Result<()> {
@@ -583,7 +583,7 @@ impl DbInner {
 
     /// Reports, once per stall, that writers are about to wait for flushes of `full`. Returns whether it did;
     /// the database mutex was then released meanwhile.
-    fn tell_memtable_stall(&self, state: &mut MutexGuard<'_, DbState>, full: &[u32]) -> bool {
+    fn notify_memtable_stall(&self, state: &mut MutexGuard<'_, DbState>, full: &[u32]) -> bool {
         let mut events = Vec::new();
         let families = state.families.values_mut();
         for family in families.filter(|family| full.contains(&family.family.id)) {
@@ -598,7 +598,7 @@ impl DbInner {
         if told {
             state.stall_events.extend(events);
             self.work.notify_all();
-            MutexGuard::unlocked(state, || self.tell_stalls());
+            MutexGuard::unlocked(state, || self.notify_stalls());
         }
         told
     }
@@ -606,11 +606,11 @@ impl DbInner {
     /// Gives each of `families` a new memtable and schedules the flush of the old one. Begins a new WAL so
     /// that the old one can become obsolete. Holds the write queue's lock, so that no row is lost between the
     /// two memtables.
-    pub(crate) fn switch_memtables(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<()> {
+    pub(crate) fn switch_memtables(&self, writer: &mut DrainedQueue<'_>, families: &[u32]) -> Result<()> {
         self.guarded(SWITCH, || self.switch_all(writer, families))
     }
 
-    fn switch_all(&self, writer: &mut Settled<'_>, families: &[u32]) -> Result<()> {
+    fn switch_all(&self, writer: &mut DrainedQueue<'_>, families: &[u32]) -> Result<()> {
         let head = writer.wal_head;
         // After a failed attempt to begin a WAL no row is written to the previous one: the incomplete file
         // may name it as its predecessor.
@@ -642,25 +642,25 @@ impl DbInner {
                 });
                 family.install_super_version();
                 if family.may_delay_by_memtables() {
-                    stalls.extend(self.note_stall(family));
+                    stalls.extend(self.record_stall(family));
                 }
             } else if family.mem.table.is_empty() {
                 family.mem.first_wal = current;
             }
         }
-        self.note_share();
+        self.record_share();
         let stalled = !stalls.is_empty();
         state.stall_events.extend(stalls);
         drop(state);
         self.work.notify_all();
         if stalled {
-            self.tell_stalls();
+            self.notify_stalls();
         }
         Ok(())
     }
 
     /// Closes the current WAL, if there is one, and begins the next.
-    pub(crate) fn switch_wal(&self, writer: &mut Settled<'_>) -> Result<()> {
+    pub(crate) fn switch_wal(&self, writer: &mut DrainedQueue<'_>) -> Result<()> {
         // A failure of this flush can be resumed from.
         self.flush_wal_of(writer)?;
         let result = catch_or_fail(|| self.begin_wal(writer));
@@ -672,7 +672,7 @@ impl DbInner {
 
     /// If the next WAL cannot be begun, the current one continues as if nothing had happened. If the current
     /// one cannot be closed, the next one is used nevertheless.
-    fn begin_wal(&self, writer: &mut Settled<'_>) -> Result<()> {
+    fn begin_wal(&self, writer: &mut DrainedQueue<'_>) -> Result<()> {
         let number = writer.next_wal.unwrap_or_else(|| self.versions.new_file_number());
         writer.next_wal = Some(number);
         let mut state = self.state.lock();

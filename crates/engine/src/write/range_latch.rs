@@ -7,7 +7,7 @@ use crate::options::WriteOptions;
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::DbState;
 use crate::state::range_latch::RangeLatch;
-use crate::state::write_queue::Settled;
+use crate::state::write_queue::DrainedQueue;
 use crate::write::commit::Commit;
 
 /// The error of writes that must not wait.
@@ -19,7 +19,7 @@ impl DbInner {
     #[cold]
     pub(super) fn wait_for_ingestion(
         &self,
-        writer: &mut Settled<'_>,
+        writer: &mut DrainedQueue<'_>,
         options: &WriteOptions,
         commit: &Commit<'_>,
     ) -> Result<bool> {
@@ -41,7 +41,7 @@ impl DbInner {
 
     /// Returns with the write queue's lock once no ingestion is in progress. The queue's lock is released
     /// while it waits.
-    pub(super) fn wait_until_unlatched(&self, writer: &mut Settled<'_>) -> Result<()> {
+    pub(super) fn wait_until_unlatched(&self, writer: &mut DrainedQueue<'_>) -> Result<()> {
         loop {
             let state = self.state.lock();
             state.check_writable()?;

@@ -14,7 +14,7 @@ impl Member for DbInner {
         waiting.for_each(|family| family.flush_requested = Some(FlushReason::WriteBufferManager));
         self.work.notify_all();
         drop(state);
-        self.note_share();
+        self.record_share();
     }
 
     fn flush_for_manager(&self) -> bool {

@@ -75,10 +75,10 @@ impl DbInner {
         if options.no_slowdown {
             return Err(Error::new(ErrorKind::Incomplete, "Low priority write stall"));
         }
-        let is_news = state.note_low_pri(LOW_PRI_RATE);
+        let is_news = state.record_low_pri(LOW_PRI_RATE);
         drop(state);
         if is_news {
-            self.tell_stalls();
+            self.notify_stalls();
         }
         let _timer = perf::time_wait(|cells| &cells.write_delay_time);
         let start = self.options.clock.now();

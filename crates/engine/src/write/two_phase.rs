@@ -198,7 +198,7 @@ impl DbInner {
     ) -> Result<SeqNo> {
         let deletes_range = self.check_batch(options, &rows)?;
         let (writer, has_waited) = self.write.queue.lock_to_write();
-        let mut settled = self.write.queue.settle(writer);
+        let mut settled = self.write.queue.drain(writer);
         if self.write.attention.load(Ordering::Relaxed) {
             let commit = Commit::Batch(&mut rows);
             self.guarded(MAKE_ROOM, || self.make_room_for(&mut settled, options, &commit))?;
@@ -269,7 +269,7 @@ impl DbInner {
         action.set(Some(APPEND_TO_WAL));
         self.append_marked(writer, options, record, last)?;
         base::sync::point("logged");
-        self.state.lock().note_mark(name, mark);
+        self.state.lock().record_mark(name, mark);
         Ok(())
     }
 }
@@ -292,7 +292,7 @@ impl DbInner {
     }
 
     /// Logs the outstanding transactions when the database is closed.
-    pub(crate) fn tell_of_sections(&self) {
+    pub(crate) fn report_sections(&self) {
         for name in self.state.lock().sections.keys() {
             log_line!(
                 self.log,
@@ -324,7 +324,7 @@ impl DbState {
 
     /// Records a mark that was written to the WAL. Called under the write queue's lock, before a row of it is
     /// inserted.
-    fn note_mark(&mut self, name: &[u8], mark: &Mark<'_>) {
+    fn record_mark(&mut self, name: &[u8], mark: &Mark<'_>) {
         self.marked = true;
         match mark {
             Mark::Prepare => {

@@ -11,7 +11,7 @@ use crate::events::Event;
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::{APPEND_TO_WAL, DbState, WAL_LOCKED};
 use crate::state::handle::Db;
-use crate::state::write_queue::Settled;
+use crate::state::write_queue::DrainedQueue;
 use crate::state::writer::Writer;
 use crate::stats::StallTotal;
 
@@ -103,7 +103,7 @@ impl DbInner {
             let event =
                 Event::stall_of_database(StallCondition::Normal, WAL_LOCKED, StallTotal::default(), (0, 0));
             state.stall_events.push(event);
-            MutexGuard::unlocked(&mut state, || self.tell_stalls());
+            MutexGuard::unlocked(&mut state, || self.notify_stalls());
         }
         while state.wal_locks > 0 && state.check_writable().is_ok() {
             self.changed.wait(&mut state);
@@ -114,13 +114,13 @@ impl DbInner {
             let event = Event::stall_of_database(WAL_LOCKED, StallCondition::Normal, stalled, (0, 0));
             state.stall_events.push(event);
             drop(state);
-            self.tell_stalls();
+            self.notify_stalls();
         }
     }
 
     /// Returns with the write queue's lock once the WAL is not locked. The queue's lock is released while it
     /// waits.
-    pub(crate) fn wait_until_wal_unlocked(&self, writer: &mut Settled<'_>) -> Result<()> {
+    pub(crate) fn wait_until_wal_unlocked(&self, writer: &mut DrainedQueue<'_>) -> Result<()> {
         loop {
             let state = self.state.lock();
             state.check_writable()?;

@@ -66,6 +66,6 @@ impl SyncEnv for DbInner {
     }
 
     fn report(&self, action: &'static str, error: &Error) {
-        self.tell_failure(action, error.clone());
+        self.notify_failure(action, error.clone());
     }
 }

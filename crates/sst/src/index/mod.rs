@@ -159,8 +159,8 @@ impl Index {
         self.leaves.block_at_or_after(offset)
     }
 
-    /// True if the last block that reported was [read past the cache](Index::note_read): as probable as such
-    /// reads are frequent.
+    /// True if the last block that reported was [read past the cache](Index::record_read): as probable as
+    /// such reads are frequent.
     #[inline]
     pub(crate) fn reads_past_cache(&self) -> bool {
         self.reads_past_cache.load(Ordering::Relaxed)
@@ -169,7 +169,7 @@ impl Index {
     /// Records that block `i` is read from the cache or past it. Only every [`TELLING`]th block reports, and
     /// it writes only a change.
     #[inline(always)]
-    pub(crate) fn note_read(&self, i: usize, past_cache: bool) {
+    pub(crate) fn record_read(&self, i: usize, past_cache: bool) {
         if self.reads_past_cache() != past_cache && i.is_multiple_of(TELLING) {
             self.reads_past_cache.store(past_cache, Ordering::Relaxed);
         }

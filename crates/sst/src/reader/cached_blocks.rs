@@ -39,7 +39,7 @@ impl Table {
         if !block.serves(options.verify_checksums) {
             return None;
         }
-        self.note_hit(EntryRole::DataBlock, || block.charge());
+        self.record_hit(EntryRole::DataBlock, || block.charge());
         if block_trace::is_on() {
             self.trace_data(index, i, &block, true, options);
         }
@@ -131,7 +131,7 @@ impl Table {
         match cache.lookup_or_restore(key, priority, role, &self.secondary_tally, restore) {
             Some(Ok(block)) if !block.serves(options.verify_checksums) => Found::Unverified,
             Some(Ok(block)) => {
-                self.note_hit(role, || block.charge());
+                self.record_hit(role, || block.charge());
                 if block_trace::is_on() {
                     self.trace_data(index, i, &block, true, options);
                 }

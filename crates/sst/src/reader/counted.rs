@@ -57,7 +57,7 @@ impl Table {
 
     /// Counts a block found in the cache. `charge` returns its bytes.
     #[inline(always)]
-    pub(super) fn note_hit(&self, role: EntryRole, charge: impl FnOnce() -> usize) {
+    pub(super) fn record_hit(&self, role: EntryRole, charge: impl FnOnce() -> usize) {
         if self.counts() {
             self.count_hit(role, charge());
         }
@@ -80,7 +80,7 @@ impl Table {
     }
 
     /// Counts a block that was not in the cache.
-    pub(super) fn note_miss(&self, role: EntryRole) {
+    pub(super) fn record_miss(&self, role: EntryRole) {
         if let Some(statistics) = self.statistics() {
             statistics.record_tick(Ticker::BlockCacheMiss, 1);
             statistics.record_tick(of(role).miss, 1);
@@ -88,7 +88,7 @@ impl Table {
     }
 
     /// Counts a block of `charge` bytes that was inserted into the cache, or refused.
-    pub(super) fn note_insert(&self, role: EntryRole, charge: usize, taken: bool) {
+    pub(super) fn record_insert(&self, role: EntryRole, charge: usize, taken: bool) {
         let Some(statistics) = self.statistics() else {
             return;
         };
@@ -109,7 +109,7 @@ impl Table {
     }
 
     /// Records the time of a finished block read.
-    pub(super) fn note_read(&self, started: Option<Stopwatch>) {
+    pub(super) fn record_read(&self, started: Option<Stopwatch>) {
         if let (Some(started), Some(statistics)) = (started, self.statistics()) {
             statistics.record_in_histogram(Histogram::ReadBlockGetMicros, started.nanos() / 1_000);
         }
@@ -117,7 +117,7 @@ impl Table {
 
     /// Counts the answer of a filter for a whole key or for a prefix, and returns it.
     #[inline(always)]
-    pub(super) fn note_filtered(&self, whole_key: bool, may_match: bool) -> bool {
+    pub(super) fn record_filtered(&self, whole_key: bool, may_match: bool) -> bool {
         if self.counts() {
             self.count_filtered(whole_key, may_match);
         }
@@ -147,7 +147,7 @@ impl Table {
     }
 
     /// Counts a key that a lookup found after a filter over whole keys let it through.
-    pub fn note_true_positive(&self) {
+    pub fn record_true_positive(&self) {
         if let Some(statistics) = self.statistics()
             && self.has_whole_key_filter()
         {

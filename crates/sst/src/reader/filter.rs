@@ -110,7 +110,7 @@ impl Table {
                     self.partition_may_match(filter, key.internal_key(), key.filter_hash(), legacy)
                 }
             };
-            return Ok(self.note_filtered(true, may_match));
+            return Ok(self.record_filtered(true, may_match));
         }
         let Some(extractor) = &self.filter_prefixes else {
             return Ok(true);
@@ -150,7 +150,7 @@ impl Table {
                 self.partition_may_match(filter, internal_key, xxph3_64(bytes), legacy)
             }
         };
-        self.note_filtered(false, may_match)
+        self.record_filtered(false, may_match)
     }
 
     fn partition_may_match(
@@ -184,7 +184,7 @@ impl Table {
         if self.filter_has_whole_keys {
             let legacy = || key.legacy_filter_hash();
             let may_match = self.ask_cached_filter(key.internal_key(), key.filter_hash(), legacy, options)?;
-            return Ok(self.note_asked(true, may_match));
+            return Ok(self.record_asked(true, may_match));
         }
         let extractor = self.filter_prefixes.as_ref();
         match extractor.and_then(|extractor| extractor.prefix_of(key.user_key_without_timestamp())) {
@@ -201,14 +201,14 @@ impl Table {
     ) -> Result<bool> {
         let legacy = || hash32(bytes, LEGACY_SEED);
         let may_match = self.ask_cached_filter(internal_key, xxph3_64(bytes), legacy, options)?;
-        Ok(self.note_asked(false, may_match))
+        Ok(self.record_asked(false, may_match))
     }
 
     /// Counts the answer of a filter, if there is one, and returns it.
-    fn note_asked(&self, whole_key: bool, may_match: bool) -> bool {
+    fn record_asked(&self, whole_key: bool, may_match: bool) -> bool {
         match self.filter_handle {
             FilterHandle::None => may_match,
-            _ => self.note_filtered(whole_key, may_match),
+            _ => self.record_filtered(whole_key, may_match),
         }
     }
 

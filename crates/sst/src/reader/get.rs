@@ -308,14 +308,14 @@ impl Table {
         let cached = self.cache.as_ref().and_then(|cache| cache.get(&place.slot));
         let visited = match cached {
             Some(block) if block.serves(options.verify_checksums) => {
-                self.note_hit(EntryRole::DataBlock, || block.charge());
+                self.record_hit(EntryRole::DataBlock, || block.charge());
                 let visited = self.visit_held(index, &block, lookup, visit);
                 if block_trace::is_on() {
                     self.trace_data(index, i, &block, true, options);
                     self.trace_visited(index, i, &block, lookup, options);
                 }
                 place.note(block.entry_index_address());
-                index.note_read(i, false);
+                index.record_read(i, false);
                 visited.map(|(done, kept)| Visited {
                     done,
                     kept: kept.map(|kept| kept.of(BlockPin::Cached(block.into_handle()))),

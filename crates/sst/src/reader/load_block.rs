@@ -80,7 +80,7 @@ impl Table {
                     self.fetcher.data_block(handle, verify, ahead.span(), memory)?
                 }
             };
-            self.note_read(started);
+            self.record_read(started);
             let protected = block.protect(self.block_protection);
             let block = protected.map_err(|error| self.fetcher.in_block(error, handle))?;
             Ok(if verify { block } else { block.unverified() })
@@ -92,7 +92,7 @@ impl Table {
         // A block that was not verified is replaced by a verified one.
         let mut replaces = false;
         if self.slots_tell_all && !index.place(i).slot.is_set() {
-            cache.note_absent(key);
+            cache.record_absent(key);
         } else {
             match self.lookup_block(cache, index, i, options) {
                 Found::Block(block) => return Ok(block),
@@ -100,11 +100,11 @@ impl Table {
                 Found::Nothing => {}
             }
         }
-        self.note_miss(EntryRole::DataBlock);
+        self.record_miss(EntryRole::DataBlock);
         let always = replaces || self.caches_first_reads || options.caches_first_reads;
         let len = self.usual_block_len().max(handle.size as usize);
         if !options.fill_cache || !always && !cache.admits(key, len) {
-            index.note_read(i, true);
+            index.record_read(i, true);
             let block = read(None)?;
             if block_trace::is_on() {
                 self.trace_data(index, i, &block, false, options);
@@ -120,7 +120,7 @@ impl Table {
         }
         let charge = block.charge();
         let inserted = cache.insert_as(key, block, charge, Priority::Low, EntryRole::DataBlock);
-        self.note_insert(EntryRole::DataBlock, charge, inserted.is_ok());
+        self.record_insert(EntryRole::DataBlock, charge, inserted.is_ok());
         Ok(match inserted {
             Ok(block) => {
                 index.place(i).slot.store(&block);

@@ -33,7 +33,7 @@ impl Table {
     ) -> Result<PartRef<'_>> {
         match self.cache.as_ref().and_then(|cache| cache.get(slot)) {
             Some(guard) => {
-                self.note_hit(kind.role(), || guard.charge());
+                self.record_hit(kind.role(), || guard.charge());
                 if block_trace::is_on() {
                     self.trace_access(kind.traced(), handle, guard.charge(), true, options);
                 }
@@ -98,7 +98,7 @@ impl Table {
         };
         let found = match found {
             Some(Ok(found)) => {
-                self.note_hit(kind.role(), || found.charge());
+                self.record_hit(kind.role(), || found.charge());
                 if block_trace::is_on() {
                     self.trace_access(kind.traced(), handle, found.charge(), true, options);
                 }
@@ -106,7 +106,7 @@ impl Table {
             }
             Some(Err(block)) => return Ok(PartRef::Pin(BlockPin::Owned(block.into()))),
             None => {
-                self.note_miss(kind.role());
+                self.record_miss(kind.role());
                 let timer = match kind.role() {
                     EntryRole::IndexBlock => {
                         perf::count(|cells| &cells.index_block_read_count, 1);
@@ -127,7 +127,7 @@ impl Table {
                 }
                 let charge = block.charge();
                 let inserted = cache.insert_as(key, block, charge, self.part_priority(), kind.role());
-                self.note_insert(kind.role(), charge, inserted.is_ok());
+                self.record_insert(kind.role(), charge, inserted.is_ok());
                 match inserted {
                     Ok(inserted) => inserted,
                     Err(block) => return Ok(PartRef::Pin(BlockPin::Owned(block.into()))),

@@ -105,7 +105,7 @@ impl TableWriter {
         last.extend_from_slice(self.block.last_key());
         let mut failed = None;
         let whole = cursor.walk_block(|key, value| {
-            if let Err(error) = self.note_copied(&last, key, value) {
+            if let Err(error) = self.record_copied(&last, key, value) {
                 failed = Some(error);
                 return ControlFlow::Break(());
             }
@@ -127,7 +127,7 @@ impl TableWriter {
 
     /// Accounts for an entry of a copied block. `last` is the key before it, empty for the first key of the
     /// table.
-    fn note_copied(&mut self, last: &[u8], key: &[u8], value: &[u8]) -> Result<()> {
+    fn record_copied(&mut self, last: &[u8], key: &[u8], value: &[u8]) -> Result<()> {
         let suffix = TRAILER_LEN + self.timestamp_size;
         let kind = kind_byte(key);
         if key.len() < suffix || kind == Kind::RangeDeletion as u8 {
@@ -142,7 +142,7 @@ impl TableWriter {
         }
         let key_len = key.len() - suffix;
         let is_same = last.len() == key.len() && last[..key_len] == key[..key_len];
-        self.note_entry(key, value, trailer, !is_same);
+        self.record_entry(key, value, trailer, !is_same);
         Ok(())
     }
 }

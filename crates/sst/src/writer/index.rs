@@ -151,7 +151,7 @@ impl IndexBuilder {
             self.next_first_key.extend_from_slice(next.unwrap_or(&[]));
         }
         if let Some(partitions) = &mut self.partitions {
-            partitions.note_separator(last.len(), next.is_some());
+            partitions.record_separator(last.len(), next.is_some());
         }
     }
 

@@ -249,7 +249,7 @@ impl TableWriter {
         // Versions of one key differ only in their suffix. The first entry of a table has an empty previous
         // key.
         let is_new = common < internal_key.len() - suffix || last_len != internal_key.len();
-        self.note_entry(internal_key, value, trailer, is_new);
+        self.record_entry(internal_key, value, trailer, is_new);
         Ok(())
     }
 
@@ -268,7 +268,7 @@ impl TableWriter {
     /// Accounts for an entry of the block that is written next. `is_new`: it is the first version of its user
     /// key.
     #[inline(always)]
-    fn note_entry(&mut self, internal_key: &[u8], value: &[u8], trailer: u64, is_new: bool) {
+    fn record_entry(&mut self, internal_key: &[u8], value: &[u8], trailer: u64, is_new: bool) {
         const DELETIONS: [u8; 3] = [
             Kind::Deletion as u8,
             Kind::SingleDeletion as u8,
@@ -296,7 +296,7 @@ impl TableWriter {
             self.first_key.extend_from_slice(internal_key);
         }
         if self.timestamp_size > 0 {
-            self.note_timestamp(user_key(internal_key));
+            self.record_timestamp(user_key(internal_key));
         }
     }
 
@@ -412,7 +412,7 @@ impl TableWriter {
     }
 
     #[inline(never)]
-    fn note_timestamp(&mut self, user_key: &[u8]) {
+    fn record_timestamp(&mut self, user_key: &[u8]) {
         let cmp = self.options.cmp.user();
         let timestamp = cmp.timestamp(user_key);
         let Some((min, max)) = &mut self.timestamps else {

@@ -39,7 +39,7 @@ impl Partitions {
     }
 
     /// Records the next separator: the length of its block's last key, and whether another block follows.
-    pub fn note_separator(&mut self, last_key_len: usize, has_next: bool) {
+    pub fn record_separator(&mut self, last_key_len: usize, has_next: bool) {
         self.last_key_lens.push_back(has_next.then_some(last_key_len));
     }
 

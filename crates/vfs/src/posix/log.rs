@@ -128,7 +128,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn note_sync(&self) {
+    fn record_sync(&self) {
         if self.notes_syncs {
             self.synced.store(true, Ordering::Relaxed);
         }
@@ -141,7 +141,7 @@ impl Shared {
         }
         let action = if all { "fsync" } else { "fdatasync" };
         sync(&self.handle.file, all).map_err(|e| error(action, &self.handle.path, e))?;
-        self.note_sync();
+        self.record_sync();
         Ok(())
     }
 

@@ -350,7 +350,7 @@ impl Feed {
                 continue;
             }
             self.position = Some(update.next_sequence());
-            self.note_needed(update.next_sequence());
+            self.record_needed(update.next_sequence());
             let batch = self.named(update)?;
             if batch.has_rows()? {
                 return Ok(Some(FeedEvent::Batch(batch)));
@@ -358,7 +358,7 @@ impl Feed {
         }
         // WALs without a row were passed, it may be.
         if let Some(position) = self.position {
-            self.note_needed(position);
+            self.record_needed(position);
         }
         Ok(None)
     }
@@ -370,7 +370,7 @@ impl Feed {
         }
     }
 
-    fn note_needed(&mut self, position: SeqNo) {
+    fn record_needed(&mut self, position: SeqNo) {
         let Some(oldest) = self.stream.oldest_needed().filter(|_| self.cursor.is_some()) else {
             return;
         };

@@ -322,7 +322,7 @@ impl FollowedWals {
             Ok(applied) => applied,
             Err(stop) => return Ok(Some(stop)),
         };
-        db.tell_of_large_rows(&large.rows, |_| RowTooLargeOutcome::PassedOver);
+        db.report_large_rows(&large.rows, |_| RowTooLargeOutcome::PassedOver);
         let wal = &mut self.wals[at];
         wal.begun = true;
         wal.consumed = wal.reader.record_end();

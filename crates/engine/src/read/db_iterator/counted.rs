@@ -20,7 +20,7 @@ impl DbIterator {
     }
 
     /// Reports that the iterator reads another super version.
-    pub(super) fn note_moved(&self) {
+    pub(super) fn record_moved(&self) {
         let number = self.super_version.number;
         self.family.iterators.say(self.listed, number, self.holds());
     }
