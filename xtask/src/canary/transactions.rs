@@ -233,7 +233,7 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/write/guard.rs",
         right: "                if range.is_written_in(&own.family, table)? {\n",
         wrong: "                if range.is_written_in(&own.family, table)? && own.keys.len() > 9 {\n",
-        caught_by: Tests(&["-p", "esker-txn", "threads_that_number_rows"]),
+        caught_by: Tests(&["-p", "esker", "--lib", "unchanged::"]),
     },
     Canary {
         name: "a serializable transaction forgets the keys it has read",

@@ -569,3 +569,38 @@ fn ingested(own: &PreparedFamily, places: &[FilePlacement], job: u64, level_file
         level_files,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use base::UserComparator;
+    use vfs::MemFs;
+
+    use crate::ingest::IngestExternalFileOptions;
+    use crate::ingest::sst_file_writer::SstFileWriter;
+    use crate::options::Options;
+    use crate::state::handle::Db;
+
+    /// The bounds of such a file have no timestamps in the MANIFEST, for RocksDB and for later opens.
+    #[test]
+    fn a_file_without_timestamps_is_recorded_as_one() {
+        let mut options = Options {
+            create_if_missing: true,
+            allow_concurrent_memtable_write: false,
+            fs: std::sync::Arc::new(MemFs::new()),
+            ..Options::default()
+        };
+        options.column_family.comparator = UserComparator::BytewiseU64Ts;
+        options.column_family.persist_user_defined_timestamps = false;
+        let db = Db::open(&options, "/db").unwrap();
+        let mut writer = SstFileWriter::new(&options);
+        writer.open("/outside.sst").unwrap();
+        writer.put_at(b"a", &[0; 8], b"1").unwrap();
+        writer.finish().unwrap();
+        db.ingest_external_file(&["/outside.sst"], &IngestExternalFileOptions::default())
+            .unwrap();
+        let super_version = db.default_column_family().0.super_version.load_full();
+        let (_, file) = super_version.version.all_files().next().unwrap();
+        let recorded = (file.user_defined_timestamps_persisted, file.padded_timestamp_size);
+        assert_eq!(recorded, (false, size_of::<u64>()));
+    }
+}

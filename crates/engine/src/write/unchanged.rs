@@ -247,3 +247,71 @@ fn newest_in_tables(
     }
     Ok((newest > 0).then_some(newest))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Bound;
+    use std::sync::Arc;
+
+    use base::ErrorKind;
+    use vfs::MemFs;
+
+    use super::*;
+    use crate::options::Options;
+
+    /// Another thread's write between the two checks, as if it came then.
+    #[test]
+    fn a_write_between_the_two_checks_is_noticed_under_the_lock() {
+        let options = Options {
+            create_if_missing: true,
+            fs: Arc::new(MemFs::new()),
+            ..Options::default()
+        };
+        let db = Db::open(&options, "/db").unwrap();
+        let outcome = |keys: &[&[u8]], ranges: &[(&[u8], &[u8])], between: &dyn Fn()| {
+            let since = db.latest_sequence_number();
+            let key = |key| UnchangedKey {
+                family: 0,
+                key,
+                since,
+            };
+            let keys: Vec<_> = keys.iter().copied().map(key).collect();
+            let range = |&(begin, end)| UnchangedRange {
+                family: 0,
+                begin: Some(begin),
+                end: Bound::Excluded(end),
+                since,
+            };
+            let ranges: Vec<_> = ranges.iter().map(range).collect();
+            let guard = db.inner().look_at(&keys, &ranges).unwrap();
+            between();
+            let mut batch = WriteBatch::new();
+            batch.put(b"z", b"guarded");
+            let commit = Commit::Batch(&mut batch);
+            let written = db
+                .inner()
+                .commit_guarded(&WriteOptions::default(), commit, &guard);
+            let error = written.err().map(|error| error.kind());
+            (error, guard.is_stale.get())
+        };
+        let put = |key: &'static [u8]| move |db: &Db| db.put(key, b"between").unwrap();
+        let noticed = (Some(ErrorKind::Busy), false);
+        let range: (&[u8], &[u8]) = (b"b", b"d");
+        assert_eq!(outcome(&[b"b"], &[range], &|| ()), (None, false));
+        assert_eq!(outcome(&[b"b"], &[], &|| put(b"b")(&db)), noticed);
+        assert_eq!(outcome(&[b"b"], &[], &|| put(b"c")(&db)), (None, false));
+        assert_eq!(outcome(&[], &[range], &|| put(b"c")(&db)), noticed);
+        assert_eq!(outcome(&[], &[range], &|| put(b"d")(&db)), (None, false));
+        let covers = || db.delete_range(b"a", b"c").unwrap();
+        assert_eq!(outcome(&[b"b"], &[], &covers), noticed);
+        assert_eq!(outcome(&[], &[range], &covers), noticed);
+        let flushes = || db.flush().unwrap();
+        assert_eq!(
+            outcome(&[b"b"], &[], &|| {
+                put(b"e")(&db);
+                flushes();
+            }),
+            (Some(ErrorKind::TryAgain), true)
+        );
+    }
+}
