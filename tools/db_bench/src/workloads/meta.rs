@@ -142,6 +142,11 @@ pub fn write_cost(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
+pub fn block_cache_entry_stats(bench: &mut Bench) -> Result<()> {
+    print_property(bench, "rocksdb.block-cache-entry-stats");
+    Ok(())
+}
+
 pub fn reset_stats(bench: &mut Bench) -> Result<()> {
     bench.handles().db.reset_stats();
     if let Some(statistics) = &bench.options.statistics {

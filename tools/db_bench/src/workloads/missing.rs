@@ -1,4 +1,4 @@
-//! RocksDB's workloads that need features which Esker does not have yet.
+//! RocksDB's workloads that need features which Esker's db_bench does not have.
 
 /// The names of the workloads, and the feature that they need.
 const MISSING: &[(&[&str], &str)] = &[
@@ -12,27 +12,24 @@ const MISSING: &[(&[&str], &str)] = &[
     ),
     (
         &["readrandomcoroutine", "multireadrandomcoroutine"],
-        "asynchronous reads",
+        "coroutines of the library folly",
     ),
     (
-        &["readrandomentity", "multireadentity", "fillembeddedentity"],
-        "reads of wide columns (GetEntity)",
+        &["fillembeddedblob", "fillembeddedentity"],
+        "values embedded in tables as blobs",
     ),
-    (&["fillembeddedblob"], "blobs embedded in tables"),
-    (&["multiscanrandom"], "MultiScan of drawn lengths"),
-    (&["approximatememtablestats"], "GetApproximateMemTableStats"),
     (
-        &["block_cache_entry_stats", "cache_report_problems"],
-        "block cache reports",
+        &["cache_report_problems"],
+        "a block cache of RocksDB that reports its own problems",
     ),
     (&["verify"], "a comparison with a second database (truth_db)"),
-    (&["getmergeoperands", "readrandomoperands"], "GetMergeOperands"),
-    (&["openandcompact"], "remote compaction"),
+    (&["openandcompact"], "the flags openandcompact_*"),
     (&["compressreject"], "compression into a bounded buffer"),
     (&["heapprofile"], "heap profiles"),
 ];
 
-/// The feature that RocksDB's workload `name` needs and Esker does not have yet; `None` for all others.
+/// The feature that RocksDB's workload `name` needs and Esker's db_bench does not have; `None` for all
+/// others.
 pub fn feature(name: &str) -> Option<&'static str> {
     let row = MISSING.iter().find(|(names, _)| names.contains(&name));
     row.map(|(_, feature)| *feature)

@@ -284,6 +284,27 @@ pub const WORKLOADS: &[Workload] = &[
         read::multi_random,
     ),
     Workload::reading(
+        "readrandomentity",
+        "reads random keys with their columns",
+        read::entities,
+    ),
+    Workload::reading(
+        "multireadentity",
+        "readrandomentity, `batch_size` at a time",
+        read::multi_entities,
+    ),
+    Workload::reading(
+        "readrandomoperands",
+        "reads the merge operands of random keys",
+        read::operands,
+    ),
+    Workload::new(
+        "getmergeoperands",
+        "merges lists into one key, and looks for a number by Get and by GetMergeOperands; needs --merge_operator=sortlist",
+        Run::Threads(read::merge_operands),
+    )
+    .on(Threads::One),
+    Workload::reading(
         "readwhilewriting",
         "readrandom beside a thread that overwrites",
         read::random,
@@ -338,6 +359,11 @@ pub const WORKLOADS: &[Workload] = &[
         "asks for the sizes of `batch_size` random ranges at a time",
         read::approximate_sizes,
     ),
+    Workload::reading(
+        "approximatememtablestats",
+        "asks for the number of entries in memory of random ranges of `batch_size` keys",
+        read::approximate_memtable_stats,
+    ),
     Workload::reading("readseq", "reads entries in their order", scan::forward),
     Workload::reading("readtocache", "readseq of all keys on one thread", scan::forward)
         .on(Threads::One)
@@ -361,6 +387,11 @@ pub const WORKLOADS: &[Workload] = &[
         "scans `multiscan_size` ranges of `seek_nexts` keys, `multiscan_stride` apart, from a random key on: by MultiScan, or without \
          `use_multiscan` by an iterator",
         scan::multi_scan,
+    ),
+    Workload::reading(
+        "multiscanrandom",
+        "scans 1 to 64 ranges of up to 1 MiB at random places, as multiscan does",
+        scan::multi_scan_random,
     ),
     Workload::reading(
         "rawread",
@@ -541,6 +572,11 @@ pub const WORKLOADS: &[Workload] = &[
         meta::stats_history,
     ),
     Workload::alone("memstats", "prints sizes of memtables", meta::mem_stats),
+    Workload::alone(
+        "block_cache_entry_stats",
+        "prints the contents of the block cache by role",
+        meta::block_cache_entry_stats,
+    ),
     Workload::alone("sstables", "prints every table", meta::tables),
 ];
 
@@ -576,7 +612,7 @@ pub fn parse(item: &str) -> Result<(&'static Workload, Repeat), String> {
     };
     if let Some(feature) = missing::feature(name) {
         return Err(format!(
-            "benchmark '{name}' needs {feature}, which Esker does not have yet"
+            "benchmark '{name}' needs {feature}, which db_bench of Esker does not have"
         ));
     }
     let found = WORKLOADS.iter().find(|workload| workload.name == name);

@@ -1,6 +1,9 @@
 //! Point reads.
 
+use std::time::Instant;
+
 use base::{Error, Result};
+use esker::ColumnFamily;
 
 use crate::keys::random_number;
 use crate::op::Op;
@@ -8,6 +11,41 @@ use crate::params::Params;
 use crate::runner::Thread;
 
 pub fn random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    random_by(params, thread, |family, key| {
+        let value = params.db.get_pinned_cf_opt(family, key, &params.read)?;
+        Ok(value.map(|value| value.len()))
+    })
+}
+
+/// Reads the operands of random keys. A key that was put and not merged has its value.
+pub fn operands(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    random_by(params, thread, |family, key| {
+        let operands = params
+            .db
+            .get_merge_operands(family, key, usize::MAX, &params.read)?;
+        let bytes = operands.iter().map(Vec::len).sum();
+        Ok((!operands.is_empty()).then_some(bytes))
+    })
+}
+
+/// Reads random keys with their columns.
+pub fn entities(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    random_by(params, thread, |family, key| {
+        let columns = params.db.get_entity_cf_opt(family, key, &params.read)?;
+        Ok(columns.as_ref().map(bytes_of_columns))
+    })
+}
+
+fn bytes_of_columns(columns: &esker::Columns) -> usize {
+    columns.iter().map(|(name, value)| name.len() + value.len()).sum()
+}
+
+/// Reads random keys by `read_one`, which returns the bytes that it has found besides the key.
+fn random_by(
+    params: &Params<'_>,
+    thread: &mut Thread<'_>,
+    read_one: impl Fn(&ColumnFamily, &[u8]) -> Result<Option<usize>>,
+) -> Result<()> {
     let mut key = params.keys.allocate();
     let (mut read, mut found, mut bytes) = (0u64, 0u64, 0);
     let mut pace = thread.pace(params.flags.duration, params.reads);
@@ -15,12 +53,9 @@ pub fn random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
         let number = random_number(params.flags, &mut thread.rng);
         params.keys.write(number, &mut key);
         thread.wait_to_read(1);
-        if let Some(value) = params
-            .db
-            .get_pinned_cf_opt(params.family(number), &key, &params.read)?
-        {
+        if let Some(value) = read_one(params.family(number), &key)? {
             found += 1;
-            bytes += key.len() + value.len();
+            bytes += key.len() + value;
         }
         read += 1;
         thread.finished(1, Op::Read);
@@ -59,6 +94,32 @@ pub fn to_row_cache(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> 
 }
 
 pub fn multi_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    multi_random_by(params, thread, |family, keys| {
+        let values = params.db.multi_get_pinned_cf_opt(family, keys, &params.read);
+        let lengths = values
+            .into_iter()
+            .map(|value| Ok(value?.map(|value| value.len())));
+        lengths.collect()
+    })
+}
+
+/// Reads the columns of random keys, a batch at a time.
+pub fn multi_entities(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    multi_random_by(params, thread, |family, keys| {
+        let entities = params.db.multi_get_entity(family, keys, &params.read);
+        let lengths = entities
+            .into_iter()
+            .map(|columns| Ok(columns?.as_ref().map(bytes_of_columns)));
+        lengths.collect()
+    })
+}
+
+/// Reads random keys, a batch at a time, by `read_all`, which returns the bytes of each that it has found.
+fn multi_random_by(
+    params: &Params<'_>,
+    thread: &mut Thread<'_>,
+    read_all: impl Fn(&ColumnFamily, &[&[u8]]) -> Result<Vec<Option<usize>>>,
+) -> Result<()> {
     let flags = params.flags;
     let batch = params.batch as u64;
     let stride = flags.multiread_stride.max(0) as u64;
@@ -78,34 +139,21 @@ pub fn multi_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> 
             params.keys.write(number, key);
         }
         thread.wait_to_read(batch);
-        for value in multi_get(params, &keys, &families)? {
-            found += 1;
-            bytes += params.keys.key_size + value;
+        for (id, family) in params.families.iter().enumerate() {
+            let of_family = keys.iter().zip(&families);
+            let of_family: Vec<&[u8]> = of_family
+                .filter(|(_, of)| **of == id as u64)
+                .map(|(key, _)| key.as_slice())
+                .collect();
+            for value in read_all(family, &of_family)?.into_iter().flatten() {
+                found += 1;
+                bytes += params.keys.key_size + value;
+            }
         }
         read += batch;
         thread.finished(batch, Op::Read);
     }
     finish(thread, found, read, bytes)
-}
-
-/// The lengths of the values found.
-fn multi_get(params: &Params<'_>, keys: &[Vec<u8>], families: &[u64]) -> Result<Vec<usize>> {
-    let mut lengths = Vec::with_capacity(keys.len());
-    for (id, family) in params.families.iter().enumerate() {
-        let of_family: Vec<&[u8]> = keys
-            .iter()
-            .zip(families)
-            .filter(|(_, of)| **of == id as u64)
-            .map(|(key, _)| key.as_slice())
-            .collect();
-        for value in params
-            .db
-            .multi_get_pinned_cf_opt(family, &of_family, &params.read)
-        {
-            lengths.extend(value?.map(|value| value.len()));
-        }
-    }
-    Ok(lengths)
 }
 
 /// Reads and writes random keys, `--readwritepercent` of the operations reads.
@@ -194,6 +242,75 @@ pub fn approximate_sizes(params: &Params<'_>, thread: &mut Thread<'_>) -> Result
     }
     thread.message = format!("(Avg approx size={})", sum as f64 / sizes.max(1) as f64);
     Ok(())
+}
+
+/// Asks for the rows in memory of ranges of `--batch_size` keys.
+pub fn approximate_memtable_stats(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    let (num, batch) = (params.flags.num as u64, params.batch as u64);
+    let (mut start, mut end) = (params.keys.allocate(), params.keys.allocate());
+    let (mut counted, mut asked) = (0, 0u64);
+    let mut pace = thread.pace(params.flags.duration, params.reads);
+    while !pace.done(1) {
+        let first = thread.rng.u64(..num.saturating_sub(batch).max(1));
+        params.keys.write(first, &mut start);
+        params.keys.write(first + batch, &mut end);
+        counted += params
+            .db
+            .approximate_memtable_stats(&params.families[0], &start, &end)?
+            .count;
+        asked += 1;
+        thread.finished(1, Op::Other);
+    }
+    let average = counted as f64 / asked.max(1) as f64;
+    thread.message = format!("(Avg entry count={average:.1}, expected {batch})");
+    Ok(())
+}
+
+/// The number of operands that `getmergeoperands` merges into its key.
+const LISTS: u64 = 1_000;
+/// The number of numbers in each of them.
+const LIST_LEN: u64 = 99;
+
+/// Merges lists of numbers into one key, then looks for a number in the merged value, and in the operands one
+/// by one.
+pub fn merge_operands(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    let (family, key) = (&params.families[0], b"my_key");
+    for list in 0..LISTS {
+        let from = list * (LIST_LEN + 1);
+        let numbers: Vec<String> = (from + 1..=from + LIST_LEN)
+            .map(|number| number.to_string())
+            .collect();
+        let operand = numbers.join(",");
+        params.db.merge_cf_opt(family, key, operand, &params.write)?;
+    }
+    let begun = Instant::now();
+    let value = params
+        .db
+        .get_cf_opt(family, key, &params.read)?
+        .unwrap_or_default();
+    let by_get = holds_number(&value, "1");
+    let get = begun.elapsed();
+    thread.finished(1, Op::Read);
+    let begun = Instant::now();
+    let operands = params
+        .db
+        .get_merge_operands(family, key, usize::MAX, &params.read)?;
+    let by_operands = operands.iter().any(|operand| holds_number(operand, "1"));
+    let operands_time = begun.elapsed();
+    thread.finished(1, Op::Read);
+    thread.message = format!(
+        "(Get: {:.6} seconds, found {by_get}; GetMergeOperands: {:.6} seconds, found {by_operands}, {} operands)",
+        get.as_secs_f64(),
+        operands_time.as_secs_f64(),
+        operands.len()
+    );
+    Ok(())
+}
+
+/// True if a list of numbers in their order, separated by commas, has `number`.
+fn holds_number(list: &[u8], number: &str) -> bool {
+    let mut numbers = list.split(|byte| *byte == b',');
+    numbers.any(|one| one == number.as_bytes())
 }
 
 fn finish(thread: &mut Thread<'_>, found: u64, read: u64, bytes: usize) -> Result<()> {

@@ -206,18 +206,67 @@ pub fn multi_scan(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let flags = params.flags;
     let (num, len) = (flags.num as u64, params.seek_nexts.max(1) as u64);
     let step = len + flags.multiscan_stride.max(0) as u64;
-    let most = num
-        .saturating_sub(step * flags.multiscan_size.max(1) as u64)
-        .max(1);
+    let count = flags.multiscan_size.max(0) as u64;
+    let most = num.saturating_sub(step * count.max(1)).max(1);
+    multi_scan_of(params, thread, |thread| {
+        let first = thread.rng.u64(..most);
+        (0..count).map(|range| (first + range * step, len)).collect()
+    })
+}
+
+/// The most ranges of a scan of `multiscanrandom`.
+const MOST_RANGES: u64 = 64;
+/// The most bytes of one of them.
+const MOST_RANGE_BYTES: usize = 1 << 20;
+
+/// Scans a drawn number of ranges of drawn lengths that do not overlap.
+pub fn multi_scan_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
+    let num = params.flags.num as u64;
+    let row = (params.flags.key_size + params.flags.value_size).max(1) as usize;
+    let longest = (MOST_RANGE_BYTES / row).max(1) as u64;
+    multi_scan_of(params, thread, |thread| {
+        let count = 1 + thread.rng.u64(..MOST_RANGES);
+        let mut drawn: Vec<(u64, u64)> = (0..count)
+            .map(|_| {
+                let len = 1 + thread.rng.u64(..longest);
+                (thread.rng.u64(..=num.saturating_sub(len)), len)
+            })
+            .collect();
+        drawn.sort_unstable();
+        without_overlaps(drawn)
+    })
+}
+
+/// The parts of ranges, sorted by their starts, that no earlier range has.
+fn without_overlaps(ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    let mut end = 0;
+    let mut parts = Vec::with_capacity(ranges.len());
+    for (start, len) in ranges {
+        let from = start.max(end);
+        if start + len > from {
+            parts.push((from, start + len - from));
+            end = start + len;
+        }
+    }
+    parts
+}
+
+/// Scans the ranges that `draw` returns, each with its first key and its length in keys.
+fn multi_scan_of(
+    params: &Params<'_>,
+    thread: &mut Thread<'_>,
+    mut draw: impl FnMut(&mut Thread<'_>) -> Vec<(u64, u64)>,
+) -> Result<()> {
+    let flags = params.flags;
     let options = read_options(params);
     let (mut rows, mut bytes, mut scans) = (0u64, 0, 0u64);
     let mut key = params.keys.allocate();
     let mut pace = thread.pace(flags.duration, params.reads);
     while !pace.done(1) {
-        let first = thread.rng.u64(..most);
-        let mut ranges = Vec::with_capacity(flags.multiscan_size.max(0) as usize);
-        for range in 0..flags.multiscan_size.max(0) as u64 {
-            let start = first + range * step;
+        let drawn = draw(thread);
+        let first = drawn.first().map_or(0, |(start, _)| *start);
+        let mut ranges = Vec::with_capacity(drawn.len());
+        for (start, len) in drawn {
             params.keys.write(start, &mut key);
             let from = key.clone();
             params.keys.write(start + len, &mut key);

@@ -176,6 +176,37 @@ fn workloads_that_read_and_write_at_once() {
 }
 
 #[test]
+fn operands_columns_and_memtables_are_read() {
+    let out = stdout(
+        "--num=1000 --threads=2 --reads=200 --batch_size=10 --merge_operator=stringappend --seed=3 \
+         --benchmarks=fillseq,approximatememtablestats,mergerandom,readrandomoperands,readrandomentity,multireadentity,\
+         multiscanrandom,block_cache_entry_stats",
+    );
+    for name in [
+        "approximatememtablestats",
+        "readrandomoperands",
+        "readrandomentity",
+        "multireadentity",
+        "multiscanrandom",
+    ] {
+        assert_eq!(operations(&out, name), 400, "{name}");
+    }
+    // Each of the two threads has written every key.
+    assert!(out.contains("(Avg entry count=20.0, expected 10)"), "{out}");
+    let found = ["(400 of 400 found)", "(200 of 200 found)"].map(|all| out.matches(all).count());
+    assert!(found.iter().sum::<usize>() >= 3, "{out}");
+    assert!(
+        out.contains("rows of ") && out.contains("Block cache entry stats"),
+        "{out}"
+    );
+    let lists = stdout("--benchmarks=getmergeoperands --merge_operator=sortlist --num=10");
+    assert!(
+        lists.contains("found true; GetMergeOperands: ") && lists.contains("found true, 1000 operands)"),
+        "{lists}"
+    );
+}
+
+#[test]
 fn entries_of_time_series_expire() {
     let run = |style: &str| {
         stdout(&format!(
@@ -513,7 +544,7 @@ fn mistakes_are_explained() {
     assert!(stderr("--benchmarks=mergerandom --num=10").contains("mergerandom needs --merge_operator"));
     assert_eq!(
         stderr("--benchmarks=fillseq,heapprofile").trim(),
-        "benchmark 'heapprofile' needs heap profiles, which Esker does not have yet"
+        "benchmark 'heapprofile' needs heap profiles, which db_bench of Esker does not have"
     );
     assert!(stderr("--benchmarks=fillseq --num=0").contains("--num must be at least 1"));
     let dir = tempfile::tempdir().expect("a directory");
