@@ -308,14 +308,15 @@ api!(
 api!(
     fn rocksdb_writebatch_create_with_params(
         reserved: usize,
-        _max_bytes: usize,
+        max_bytes: usize,
         protection: usize,
         _default_ts_size: usize,
     ) -> *mut rocksdb_writebatch_t {
-        let batch = match protection {
+        let mut batch = match protection {
             0 => WriteBatch::with_capacity(reserved.min(isize::MAX as usize / 2)),
             bytes => WriteBatch::with_protection(bytes).unwrap_or_default(),
         };
+        batch.set_max_bytes(max_bytes);
         boxed(rocksdb_writebatch_t::new(batch))
     }
 );

@@ -147,16 +147,16 @@ api!(
         comparator: *mut rocksdb_comparator_t,
         _reserved: usize,
         _overwrite: u8,
-        _max_bytes: usize,
+        max_bytes: usize,
         _protection: usize,
     ) -> *mut rocksdb_writebatch_wi_t {
-        owned(
-            comparator
-                .as_ref()
-                .map_or_else(WriteBatchWithIndex::new, |order| {
-                    WriteBatchWithIndex::with_comparator(order.0.user())
-                }),
-        )
+        let mut index = comparator
+            .as_ref()
+            .map_or_else(WriteBatchWithIndex::new, |order| {
+                WriteBatchWithIndex::with_comparator(order.0.user())
+            });
+        index.set_max_bytes(max_bytes);
+        owned(index)
     }
 );
 

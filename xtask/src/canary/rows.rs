@@ -10,6 +10,13 @@ const REAL: &[&str] = &["-p", "esker", "--test", "it", "row_limit::"];
 
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
+        name: "an operation over the limit of a batch stays in it",
+        file: "crates/engine/src/batch/write_batch.rs",
+        right: "        self.rep.truncate(len);\n        self.refuse(",
+        wrong: "        self.refuse(",
+        caught_by: Tests(&["-p", "esker", "--lib", "batch::write_batch::"]),
+    },
+    Canary {
         name: "the versions of keys include those of the end of the range",
         file: "crates/engine/src/read/key_versions.rs",
         right: "                    .is_ge()\n",

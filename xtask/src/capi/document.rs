@@ -33,7 +33,8 @@ deletes what an earlier attempt left in the output directory, and begins anew.
 
 A length that no buffer can have, of 2^63 bytes and more, is refused before a byte is read: `Invalid argument: no buffer has a length of N`. A batch
 that got one is not written, an iterator that got one is invalid, and both have that error. A callback that returns such a length is reported on standard
-error, and its row stays as it was.
+error, and its row stays as it was. An operation over the `max_bytes` of a batch is not added, and the batch is refused when it is written: `Operation aborted:
+Memory limit reached`. RocksDB drops the operation and writes the others.
 
 A database belongs to the process that opened it. In a child of `fork`, functions that take the database or a transaction fail with `IO error: the database
 was opened before a fork`, and closing it there touches neither its files nor its lock; its iterators may only be destroyed there. A child must

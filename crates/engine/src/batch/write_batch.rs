@@ -41,8 +41,10 @@ pub struct WriteBatch {
     /// The checksums of the operations, if the batch was made with protection.
     protection: Option<Box<BatchProtection>>,
     save_points: Vec<SavePoint>,
-    /// The error of the first operation that was refused because it is too large.
+    /// The error of the first operation that was refused because it, or the batch with it, is too large.
     refused: Option<Error>,
+    /// The maximum of `rep.len()`.
+    max_bytes: usize,
 }
 
 /// The state of a batch at a save point.
@@ -84,6 +86,7 @@ impl WriteBatch {
             protection: None,
             save_points: Vec::new(),
             refused: None,
+            max_bytes: usize::MAX,
         }
     }
 
@@ -143,6 +146,7 @@ impl WriteBatch {
             protection: None,
             save_points: Vec::new(),
             refused: None,
+            max_bytes: usize::MAX,
         })
     }
 
@@ -155,8 +159,20 @@ impl WriteBatch {
         WriteBatch::from_data(&rep)
     }
 
-    /// `InvalidArgument` that names the part that is too large, if an operation was refused since the batch
-    /// was made or cleared.
+    /// Limits the [size](WriteBatch::data_size) of the batch in bytes; 0: no limit, which is the default. An
+    /// operation that would make the batch larger is not added, and the batch can no longer be written:
+    /// [`status`](WriteBatch::status) is `Aborted`, RocksDB's `MemoryLimit`, until the operation is rolled
+    /// back to a save point or the batch is cleared. Operations that the batch has already stay.
+    pub fn set_max_bytes(&mut self, max_bytes: usize) {
+        self.max_bytes = match max_bytes {
+            0 => usize::MAX,
+            limit => limit,
+        };
+    }
+
+    /// `InvalidArgument` that names the part that is too large, or `Aborted` if the
+    /// [limit](WriteBatch::set_max_bytes) was reached, if an operation was refused since the batch was made
+    /// or cleared.
     pub fn status(&self) -> Result<()> {
         match &self.refused {
             Some(error) => Err(error.clone()),
@@ -297,8 +313,12 @@ impl WriteBatch {
         if let Err(error) = RowLimit::MAX.check_value(blob) {
             return self.refuse(error);
         }
+        let len = self.rep.len();
         self.rep.push(tag::LOG_DATA);
         coding::put_length_prefixed(&mut self.rep, blob);
+        if self.rep.len() > self.max_bytes {
+            return self.refuse_from(len);
+        }
         if let Some(protection) = &mut self.protection {
             protection.push(&Operation::LogData(blob));
         }
@@ -308,6 +328,9 @@ impl WriteBatch {
     pub fn append(&mut self, other: &WriteBatch) {
         if let Some(error) = &other.refused {
             self.refuse(error.clone());
+        }
+        if self.rep.len() + other.rep.len() - HEADER_LEN > self.max_bytes {
+            return self.refuse_from(self.rep.len());
         }
         self.rep.extend_from_slice(&other.rep[HEADER_LEN..]);
         self.add_count(other.count());
@@ -359,11 +382,23 @@ impl WriteBatch {
                 _ => RowLimit::MAX.error(key_len, value_len),
             });
         }
+        let len = self.rep.len();
         append_operation(&mut self.rep, tags, family, key, value);
+        if self.rep.len() > self.max_bytes {
+            return self.refuse_from(len);
+        }
         self.add_count(1);
         if self.protection.is_some() {
             self.protect_last(tags, family, key, value);
         }
+    }
+
+    /// Removes the operation that was appended at `len`: the batch is too large with it.
+    #[cold]
+    #[inline(never)]
+    fn refuse_from(&mut self, len: usize) {
+        self.rep.truncate(len);
+        self.refuse(Error::new(ErrorKind::Aborted, "Memory limit reached"));
     }
 
     /// Marks the batch as not writable, because an operation is too large.
@@ -531,6 +566,41 @@ mod tests {
             ]
         );
         assert_eq!(copy.count(), 4);
+    }
+
+    #[test]
+    fn a_batch_is_no_larger_than_its_limit() {
+        let mut batch = WriteBatch::with_protection(8).unwrap();
+        batch.put(b"key", b"value");
+        let one = batch.data_size();
+        batch.set_max_bytes(2 * one - HEADER_LEN);
+        batch.put(b"two", b"value");
+        batch.status().unwrap();
+        let whole = batch.data().to_vec();
+        type Adds = fn(&mut WriteBatch);
+        let too_much: [Adds; 4] = [
+            |batch| batch.delete(b""),
+            |batch| batch.put_log_data(b""),
+            |batch| batch.delete_range(b"", b""),
+            |batch| batch.append(&batch.clone()),
+        ];
+        for add in too_much {
+            batch.set_save_point();
+            add(&mut batch);
+            let error = batch.status().unwrap_err();
+            assert_eq!(error.to_string(), "Operation aborted: Memory limit reached");
+            assert_eq!((batch.data(), batch.count()), (&whole[..], 2));
+            batch.rollback_to_save_point().unwrap();
+            batch.status().unwrap();
+            batch.verify_checksum().unwrap();
+        }
+        batch.clear();
+        batch.put(b"key", [0; 64]);
+        assert!(batch.status().is_err() && batch.count() == 0);
+        batch.clear();
+        batch.set_max_bytes(0);
+        batch.put(b"key", [0; 64]);
+        batch.status().unwrap();
     }
 
     #[test]

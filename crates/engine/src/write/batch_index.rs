@@ -129,6 +129,11 @@ impl WriteBatchWithIndex {
         &self.batch
     }
 
+    /// Limits the size of the batch in bytes, as [`WriteBatch::set_max_bytes`] does.
+    pub fn set_max_bytes(&mut self, max_bytes: usize) {
+        self.batch.set_max_bytes(max_bytes);
+    }
+
     /// The operations, whose number and order must stay.
     pub(crate) fn batch_mut(&mut self) -> &mut WriteBatch {
         &mut self.batch
