@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use base::filename::{self, FileKind};
-use esker::{ColumnFamily, CompactFilesOptions, Error, Result};
+use esker::{ColumnFamily, CompactFilesOptions, CompressionType, Error, Result, Temperature};
 
 use crate::db::rocksdb_t;
 use crate::family_handle::{FamilyPtr, family};
@@ -47,6 +47,17 @@ fn number_of(name: &str) -> Result<u64> {
     }
 }
 
+/// The compression of RocksDB's number; `None` for `kDisableCompressionOption`, as a byte with a sign too.
+fn compression(number: c_int) -> Result<Option<CompressionType>> {
+    match number {
+        -1 | 0xff => Ok(None),
+        _ => match u8::try_from(number).ok().and_then(CompressionType::from_byte) {
+            Some(compression) => Ok(Some(compression)),
+            None => Err(Error::invalid_argument(format!("compression type {number}"))),
+        },
+    }
+}
+
 /// Compacts, and returns the job and the paths of the new tables.
 fn compact(
     db: &rocksdb_t,
@@ -73,6 +84,9 @@ fn compact(
             allow_trivial_move: options.allow_trivial_move != 0,
             max_subcompactions: options.max_subcompactions,
             output_path_id: u32::try_from(path_id).ok(),
+            compression: compression(options.compression)?,
+            output_temperature_override: Some(Temperature(options.output_temperature_override as u8))
+                .filter(|temperature| *temperature != Temperature::UNKNOWN),
         },
     )?;
     Ok(Compacted {

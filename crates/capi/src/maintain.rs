@@ -95,6 +95,7 @@ unsafe fn compact_range_options(options: *const rocksdb_compactoptions_t) -> Com
         max_subcompactions: fields.max_subcompactions as u32,
         // RocksDB's default is the first directory.
         target_path_id: Some(fields.target_path_id as u32),
+        full_history_ts_low: options.full_history_ts_low.clone().filter(|low| !low.is_empty()),
         ..CompactRangeOptions::default()
     }
 }
@@ -110,15 +111,10 @@ unsafe fn compact(
 ) {
     let db = &*db;
     let family = family(cf).unwrap_or(&db.default);
-    let compact = || {
-        let given = options.as_ref();
-        if let Some(timestamp) = given.and_then(|options| options.full_history_ts_low.as_deref()) {
-            db.db.increase_full_history_ts_low(family, timestamp)?;
-        }
-        db.db
-            .compact_range_cf_opt(family, from, to, &compact_range_options(options))
-    };
-    if let Err(error) = compact()
+    let compacted = db
+        .db
+        .compact_range_cf_opt(family, from, to, &compact_range_options(options));
+    if let Err(error) = compacted
         && error.kind() != esker::ErrorKind::Incomplete
     {
         complain(&format!("rocksdb_compact_range: {}", error_text(&error)));

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use base::internal_key;
 use base::{Result, SeqNo, Temperature, UserComparator};
+use codec::compression::CompressionType;
 use manifest::{FileMetadata, Version};
 use rangedel::FragmentedTombstones;
 
@@ -123,8 +124,8 @@ pub struct Plan {
     pub trivial_move: bool,
     /// Nothing is read or written: the files are dropped with all their entries.
     pub deletion: bool,
-    /// The output is compressed according to the options; otherwise not at all.
-    pub compress: bool,
+    /// The compression of the output; `None`: the options decide by level.
+    pub compression: Option<CompressionType>,
     /// The temperature of the output; `None`: the options decide by level.
     pub output_temperature: Option<Temperature>,
     /// The number of the output's directory; `None`: the one that [fits](crate::path).
@@ -180,6 +181,11 @@ impl Plan {
         self.trivial_move &= stays;
     }
 
+    /// True if the compression or the temperature of the output is not that of the options.
+    pub fn overrides_output(&self) -> bool {
+        self.compression.is_some() || self.output_temperature.is_some()
+    }
+
     pub(crate) fn new(parts: Parts<'_>) -> Plan {
         let version = parts.version;
         let cmp = version.cmp().user().clone();
@@ -212,7 +218,7 @@ impl Plan {
             upper: None,
             trivial_move: parts.trivial_move,
             deletion: false,
-            compress: true,
+            compression: None,
             output_temperature: None,
             output_path_id: None,
             blob_garbage: BlobGarbageRequest::default(),

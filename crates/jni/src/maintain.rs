@@ -51,9 +51,6 @@ native!("RocksDB_compactRange" "J_3BI_3BIJJ" fn(
 ) {
     let db = database(db)?;
     let options = match handles::optional::<Settings>(options)? {
-        Some(options) if options.look(|inner| inner.parts.full_history_ts_low.is_some()) => {
-            return Err(esker::Error::not_supported("CompactRangeOptions::full_history_ts_low").into());
-        }
         Some(options) => options.look(|inner| inner.compact_range_options()),
         None => CompactRangeOptions::default(),
     };
@@ -77,7 +74,7 @@ native!("RocksDB_compactFiles" "JJJ_3Ljava_lang_String_2IIJ" fn(
     env, db: i64, options: i64, family: i64, inputs: JStrings, level: i32, path: i32, info: i64
 ) -> JStrings {
     let db = database(db)?;
-    let options = handles::get::<Settings>(options)?.look(|inner| inner.compact_files_options());
+    let options = handles::get::<Settings>(options)?.look(|inner| inner.compact_files_options())?;
     let names = env.strings(inputs)?;
     let inputs = names.iter().map(|name| number(name)).collect::<Result<Vec<_>>>()?;
     let level = usize::try_from(level).map_err(|_| Fail::argument("the level is negative"))?;
@@ -175,6 +172,17 @@ native!("RocksDB_cancelAllBackgroundWork" "JZ" fn(env, db: i64, wait: bool) {
 native!("RocksDB_pauseBackgroundWork" "J" fn(env, db: i64) { Ok(database(db)?.db.pause_background_work()?) });
 
 native!("RocksDB_continueBackgroundWork" "J" fn(env, db: i64) { Ok(database(db)?.db.continue_background_work()?) });
+
+native!("RocksDB_abortAllCompactions" "J" fn(env, db: i64) {
+    database(db)?.db.abort_all_compactions();
+    Ok(())
+});
+
+// RocksDB reports no error for a call too many.
+native!("RocksDB_resumeAllCompactions" "J" fn(env, db: i64) {
+    let _ = database(db)?.db.resume_all_compactions();
+    Ok(())
+});
 
 native!("RocksDB_enableAutoCompaction" "J_3J" fn(env, db: i64, families: JLongArray) {
     let db = database(db)?;

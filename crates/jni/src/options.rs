@@ -304,17 +304,26 @@ impl Inner {
                 _ => BottommostLevelCompaction::IfHaveCompactionFilter,
             },
             max_subcompactions: self.int("max_subcompactions", 0).max(0) as u32,
+            full_history_ts_low: self
+                .parts
+                .full_history_ts_low
+                .map(|(start, range)| [start.to_le_bytes(), range.to_le_bytes()].concat()),
             ..CompactRangeOptions::default()
         }
     }
 
     /// Returns the engine's options of a compaction of named files.
-    pub fn compact_files_options(&self) -> CompactFilesOptions {
-        CompactFilesOptions {
+    pub fn compact_files_options(&self) -> Result<CompactFilesOptions> {
+        let compression = match self.int("compression", NO_COMPRESSION_OPTION) {
+            NO_COMPRESSION_OPTION => None,
+            number => Some(compression_type(number)?),
+        };
+        Ok(CompactFilesOptions {
+            compression,
             output_file_size_limit: u64::try_from(self.int("output_file_size_limit", -1)).ok(),
             max_subcompactions: self.int("max_subcompactions", 0).max(0) as u32,
             ..CompactFilesOptions::default()
-        }
+        })
     }
 }
 

@@ -222,7 +222,6 @@ impl FlushOptions {
 #[derive(Clone, Default)]
 pub struct CompactOptions {
     pub(crate) inner: esker::CompactRangeOptions,
-    pub(crate) full_history_ts_low: Option<Vec<u8>>,
 }
 
 impl CompactOptions {
@@ -256,7 +255,7 @@ impl CompactOptions {
 
     /// Lets the compaction drop versions older than this timestamp.
     pub fn set_full_history_ts_low<S: Into<Vec<u8>>>(&mut self, ts: S) {
-        self.full_history_ts_low = Some(ts.into());
+        self.inner.full_history_ts_low = Some(ts.into());
     }
 }
 

@@ -18,10 +18,11 @@ impl Worker<'_> {
     pub(super) fn control(&mut self) -> Outcome {
         let flags = &self.stress.flags;
         let (flush_wal, lock_wal) = (flags.manual_wal_flush_one_in, flags.lock_wal_one_in);
-        let (options, pause, manual, promote) = (
+        let (options, pause, manual, abort, promote) = (
             flags.set_options_one_in,
             flags.pause_background_one_in,
             flags.disable_manual_compaction_one_in,
+            flags.abort_and_resume_compactions_one_in,
             flags.promote_l0_one_in,
         );
         if self.one_in(flush_wal) {
@@ -45,6 +46,13 @@ impl Worker<'_> {
             let read = self.read_some();
             self.open.db.enable_manual_compaction()?;
             self.done.count(What::DisableManual);
+            read?;
+        }
+        if self.one_in(abort) {
+            self.open.db.abort_all_compactions();
+            let read = self.read_some();
+            self.open.db.resume_all_compactions()?;
+            self.done.count(What::AbortCompactions);
             read?;
         }
         if self.one_in(promote) {

@@ -44,6 +44,7 @@ pub fn kept(rng: &mut Rng, on: On) -> Vec<String> {
         0 => args.extend([
             "--use_txn=true".to_owned(),
             one_of(rng, "txn_write_policy", &["0", "0", "1", "2"]),
+            one_of(rng, "create_timestamped_snapshot_one_in", &["0", "20"]),
         ]),
         1 => args.push("--use_optimistic_txn=true".to_owned()),
         _ => {}
@@ -206,8 +207,6 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         one_of(rng, "compaction_on_deletion_min_file_size", &["0", "4096"]),
         one_of(rng, "mark_for_compaction_one_file_in", &["0", "0", "2", "10"]),
         one_of(rng, "set_options_one_in", rarely),
-        one_of(rng, "pause_background_one_in", rarely),
-        one_of(rng, "disable_manual_compaction_one_in", rarely),
         one_of(rng, "promote_l0_one_in", rarely),
         one_of(rng, "compaction_pri", &["0", "1", "2", "3", "4"]),
         one_of(rng, "compaction_ttl", &["0", "0", "2", "1000"]),
@@ -308,6 +307,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
     }
     args.extend(entities(rng));
     args.extend(deletions(rng));
+    args.extend(holds(rng, rarely));
     let has_secondary = args.iter().any(|arg| arg == "--test_secondary=true");
     args.extend(faults(rng, has_secondary));
     // Percentages: mostly writes, or mostly reads.
@@ -403,6 +403,15 @@ fn deletions(rng: &mut Rng) -> [String; 4] {
         one_of(rng, "sst_file_manager_bytes_per_truncate", chunks),
         one_of(rng, "get_sorted_wal_files_one_in", &["0", "100", "10000"]),
         one_of(rng, "get_current_wal_file_one_in", &["0", "100", "10000"]),
+    ]
+}
+
+/// The flags of background work that is held back for a while.
+fn holds(rng: &mut Rng, rarely: &[&str]) -> [String; 3] {
+    [
+        one_of(rng, "pause_background_one_in", rarely),
+        one_of(rng, "disable_manual_compaction_one_in", rarely),
+        one_of(rng, "abort_and_resume_compactions_one_in", rarely),
     ]
 }
 

@@ -78,6 +78,9 @@ flags::flags! {
     use_txn: bool = false;
     /// Writes by optimistic transactions, on the same condition.
     use_optimistic_txn: bool = false;
+    /// With use_txn, one in this number of commits creates a snapshot with a timestamp, which must show the
+    /// rows of the transaction; older ones are released; 0: none.
+    create_timestamped_snapshot_one_in: u64 = 0;
     /// With use_txn: 0 write-committed, 1 write-prepared, 2 write-unprepared. Esker treats 1 and 2 as 0.
     txn_write_policy: u32 = 0;
     /// One in this number of writes is a batch of several keys of several families; 0: none.
@@ -369,6 +372,8 @@ flags::flags! {
     pause_background_one_in: u64 = 0;
     /// One in this number of operations is followed by some reads with manual compactions disabled; 0: none.
     disable_manual_compaction_one_in: u64 = 0;
+    /// One in this number of operations is followed by some reads with all compactions aborted; 0: none.
+    abort_and_resume_compactions_one_in: u64 = 0;
     /// One in this number of operations is followed by PromoteL0 or SuggestCompactRange; 0: none.
     promote_l0_one_in: u64 = 0;
     /// One in this number of operations is followed by a change of the block cache's capacity or strictness;

@@ -2,8 +2,8 @@
 
 use base::ErrorKind;
 use esker::{
-    CheckpointOptions, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, FileChecksumGenFactory,
-    FlushOptions, ReadOptions, ReadTier,
+    CheckpointOptions, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompressionType,
+    FileChecksumGenFactory, FlushOptions, ReadOptions, ReadTier, Temperature,
 };
 
 use crate::done::What;
@@ -415,6 +415,8 @@ impl<'a> Worker<'a> {
             output_file_size_limit: self.rng.bool().then_some(64 << 10),
             allow_trivial_move: self.rng.bool(),
             max_subcompactions: self.rng.u32(..4),
+            compression: self.rng.bool().then_some(CompressionType::None),
+            output_temperature_override: self.rng.bool().then_some(Temperature::COLD),
             ..CompactFilesOptions::default()
         };
         self.done.count(What::CompactFiles);

@@ -282,5 +282,6 @@ pub fn is_collision(error: &Error) -> bool {
 
 /// True for the error of a compaction that another thread cancelled.
 pub(super) fn is_called_off(error: &Error) -> bool {
-    error.kind() == ErrorKind::Incomplete && error.to_string().contains("Manual compaction paused")
+    let texts = ["Manual compaction paused", "All compactions aborted"];
+    error.kind() == ErrorKind::Incomplete && texts.iter().any(|text| error.to_string().contains(text))
 }

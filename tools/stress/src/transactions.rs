@@ -1,10 +1,11 @@
 //! Writes by transactions: pessimistic ones, with and without two-phase commit, and optimistic ones.
 
 use base::{Error, ErrorKind};
-use esker::{WriteBatch, WriteOptions};
-use txn::{IsolationLevel, OptimisticTransactionOptions, Transaction, TransactionOptions};
+use esker::{Operation, ReadOptions, WriteBatch, WriteOptions};
+use txn::{IsolationLevel, OptimisticTransactionOptions, Transaction, TransactionDB, TransactionOptions};
 
-use crate::failure::Outcome;
+use crate::done::What;
+use crate::failure::{Failure, Outcome};
 use crate::transaction_db::Transactions;
 use crate::worker::Worker;
 
@@ -73,13 +74,75 @@ impl Worker<'_> {
             transaction.rollback()?;
             return Ok(false);
         }
-        was_committed(&options, &mut transaction)
+        match transactions {
+            Transactions::Locked(db) if self.one_in(self.stress.flags.create_timestamped_snapshot_one_in) => {
+                self.commit_with_snapshot(db, batch, &options, &mut transaction)
+            }
+            _ => was_committed(&options, transaction.commit()),
+        }
+    }
+
+    /// Commits with a snapshot, which must show the rows of the batch as they are now: until the caller
+    /// returns, no other thread writes its keys.
+    fn commit_with_snapshot(
+        &mut self,
+        db: &TransactionDB,
+        batch: &WriteBatch,
+        options: &WriteOptions,
+        transaction: &mut Transaction,
+    ) -> Outcome<bool> {
+        let timestamp = db.db().latest_sequence_number() + 1;
+        let mut created = None;
+        let committed = transaction
+            .commit_and_try_create_snapshot(None, timestamp)
+            .map(|snapshot| created = snapshot);
+        let committed = was_committed(options, committed)?;
+        // If another thread has created one with a larger timestamp meanwhile, there is none.
+        let Some(created) = created else {
+            return Ok(committed);
+        };
+        db.release_timestamped_snapshots_older_than(timestamp);
+        self.done.count(What::TimestampedSnapshot);
+        let then = ReadOptions {
+            snapshot: Some(created.snapshot),
+            ..ReadOptions::default()
+        };
+        for operation in batch.operations() {
+            let Some((family, key)) = row_of(&operation?) else {
+                continue;
+            };
+            let Some(family) = db.db().column_family_by_id(family) else {
+                continue;
+            };
+            let seen = db.db().get_cf_opt(&family, key, &then);
+            // An injected failure of a read proves nothing.
+            if let (Ok(seen), Ok(now)) = (seen, db.db().get_cf(&family, key))
+                && seen != now
+            {
+                return Err(Failure::Wrong(format!(
+                    "the snapshot of timestamp {timestamp} does not show the commit that created it: key {} has {seen:?}, not {now:?}",
+                    key.escape_ascii()
+                )));
+            }
+        }
+        Ok(committed)
     }
 }
 
-fn was_committed(options: &WriteOptions, transaction: &mut Transaction) -> Outcome<bool> {
+/// The family and the key of an operation on one key.
+fn row_of<'a>(operation: &Operation<'a>) -> Option<(u32, &'a [u8])> {
+    match *operation {
+        Operation::Put { family, key, .. }
+        | Operation::Merge { family, key, .. }
+        | Operation::Delete { family, key }
+        | Operation::SingleDelete { family, key } => Some((family, key)),
+        _ => None,
+    }
+}
+
+fn was_committed(options: &WriteOptions, committed: esker::Result<()>) -> Outcome<bool> {
     let refused = |error: &Error| options.no_slowdown && error.kind() == ErrorKind::Incomplete;
-    match transaction.commit() {
+    match committed {
         Err(error) if refused(&error) => Ok(false),
         committed => Ok(committed.map(|()| true)?),
     }

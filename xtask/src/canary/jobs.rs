@@ -16,6 +16,34 @@ const ATOMIC_FLUSH: &[&str] = &["-p", "esker-dbtest", "--test", "it", "atomic_fl
 
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
+        name: "a running compaction is not aborted with the others",
+        file: "crates/engine/src/jobs/rewrite.rs",
+        right: ".chain([of_all, &self.db.jobs.compactions_aborted])",
+        wrong: ".chain([of_all])",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "control::aborted"]),
+    },
+    Canary {
+        name: "a compaction with full_history_ts_low covers a part of the keys",
+        file: "crates/engine/src/jobs/maintain.rs",
+        right: "            if begin.is_some() || end.is_some() {",
+        wrong: "            if begin.is_some() && end.is_some() {",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "full_history::"]),
+    },
+    Canary {
+        name: "named files are moved though another compression is asked for",
+        file: "crates/compact/src/picker/files.rs",
+        right: "options.allow_trivial_move && keeps_contents && ",
+        wrong: "options.allow_trivial_move && (keeps_contents || options.compression.is_some()) && ",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "compression::"]),
+    },
+    Canary {
+        name: "the times of rows are not sampled when an option begins to need them",
+        file: "crates/engine/src/lifecycle/set_options.rs",
+        right: "            self.note_seqno_time();\n            self.obsolete.wake();\n",
+        wrong: "",
+        caught_by: Tests(RECENT_ROWS),
+    },
+    Canary {
         name: "no compaction is handed over to the threads of bottom priority",
         file: "crates/engine/src/jobs/compaction.rs",
         right: "plan.output_level == last;",

@@ -12,6 +12,19 @@ const ROW_CACHE: &[&str] = &["-p", "esker-dbtest", "--test", "it", "row_cache::"
 
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
+        name: "the newest timestamp of a family without memtables is the one after it",
+        file: "crates/engine/src/jobs/full_history.rs",
+        right: "map(|low| low.saturating_sub(1))",
+        wrong: "map(|low| low.saturating_sub(0))",
+        caught_by: Tests(&[
+            "-p",
+            "esker-dbtest",
+            "--test",
+            "it",
+            "timestamps_in_memory::the_newest",
+        ]),
+    },
+    Canary {
         name: "a blob below operands of a later timestamp is read under their key",
         file: "crates/engine/src/read/db_iterator/merges.rs",
         right: "            true => base_key,\n",

@@ -25,7 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("sst", &["base", "codec", "vfs", "cache", "rangedel"]),
     ("blob", &["base", "codec", "vfs", "cache"]),
     ("manifest", &["base"]),
-    ("compact", &["base", "manifest", "rangedel"]),
+    ("compact", &["base", "codec", "manifest", "rangedel"]),
     ("backup", &["base", "codec", "vfs", "sst", "esker"]),
     ("mvcc", &["base", "codec", "esker"]),
     ("http", &["base"]),

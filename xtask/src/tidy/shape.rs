@@ -31,7 +31,7 @@ const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("tools/db_bench/src/record.rs", "ended", 118),
     ("tools/simulate/src/model.rs", "survive", 101),
     ("tools/simulate/src/worker.rs", "step", 113),
-    ("tools/stress/src/draw.rs", "drawn", 314),
+    ("tools/stress/src/draw.rs", "drawn", 313),
     ("tools/stress/src/flags.rs", "options", 109),
     ("xtask/src/tidy/source.rs", "split", 108),
 ];

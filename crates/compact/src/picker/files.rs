@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use base::{Error, ErrorKind, Result};
+use base::{Error, ErrorKind, Result, Temperature};
+use codec::compression::CompressionType;
 use manifest::{FileMetadata, Version};
 
 use super::context::PickContext;
@@ -28,13 +29,19 @@ use crate::plan::{CompactionReason, LevelFiles, Parts, Plan};
 pub struct CompactFilesOptions {
     /// The size of an output file in bytes; `None`: that of the output level's files. Default: `None`.
     pub output_file_size_limit: Option<u64>,
-    /// Files are moved instead of rewritten where possible. Default: false.
+    /// Files are moved instead of rewritten where possible, unless [`compression`](Self::compression) or
+    /// [`output_temperature_override`](Self::output_temperature_override) is set. Default: false.
     pub allow_trivial_move: bool,
     /// The number of threads that may write the compaction; 0: the database's option. Default: 0.
     pub max_subcompactions: u32,
     /// The number of the output's directory in `cf_paths` or `db_paths`; `None`: the directory that
     /// compactions choose for the output level. Default: `None`.
     pub output_path_id: Option<u32>,
+    /// The compression of the output; `None`: the options of the family decide by level. The settings of the
+    /// compression are those of the family. Default: `None`.
+    pub compression: Option<CompressionType>,
+    /// The temperature of the output; `None`: the options of the family decide by level. Default: `None`.
+    pub output_temperature_override: Option<Temperature>,
 }
 
 /// The compaction of the files `numbers` to `output_level`, with the further files that are needed so
@@ -64,8 +71,10 @@ pub fn pick_files(
         ));
     }
     let base_level = LevelTargets::new(version, context.options).base_level;
-    let trivial_move = options.allow_trivial_move && is_trivial_move(context, &inputs, output_level, true);
-    Ok(Plan::new(Parts {
+    let keeps_contents = options.compression.is_none() && options.output_temperature_override.is_none();
+    let trivial_move =
+        options.allow_trivial_move && keeps_contents && is_trivial_move(context, &inputs, output_level, true);
+    let mut plan = Plan::new(Parts {
         version,
         grandparents: grandparents(version, &inputs, output_level),
         inputs,
@@ -77,7 +86,11 @@ pub fn pick_files(
         max_compaction_bytes: context.options.max_compaction_bytes(),
         reason: CompactionReason::ManualCompaction,
         score: 0.0,
-    }))
+    });
+    plan.write_to(options.output_path_id);
+    plan.compression = options.compression;
+    plan.output_temperature = options.output_temperature_override;
+    Ok(plan)
 }
 
 /// The compaction of the files `numbers`, and of no others, to `output_level`. The process that has the

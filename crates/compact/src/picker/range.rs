@@ -264,6 +264,10 @@ pub struct CompactRangeOptions {
     /// With `blob_garbage_collection_policy` at `Force`: the part of the blob files that counts as old,
     /// from 0 to 1. `None`: the family's `blob_garbage_collection_age_cutoff`. Default: `None`.
     pub blob_garbage_collection_age_cutoff: Option<f64>,
+    /// The family's `full_history_ts_low` is raised to this timestamp first, so that the compaction drops
+    /// older versions: see `Db::increase_full_history_ts_low`. `InvalidArgument` together with a range of
+    /// keys. Default: `None`.
+    pub full_history_ts_low: Option<Vec<u8>>,
 }
 
 impl CompactRangeOptions {

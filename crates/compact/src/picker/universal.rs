@@ -8,6 +8,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use codec::compression::CompressionType;
 use manifest::{FileMetadata, Version};
 
 use super::context::PickContext;
@@ -387,7 +388,7 @@ impl Picker<'_> {
             return None;
         }
         let mut plan = plan_of(context, inputs, output_level, Vec::new(), reason, self.score());
-        plan.compress = compress;
+        plan.compression = (!compress).then_some(CompressionType::None);
         Some(plan)
     }
 

@@ -419,11 +419,11 @@ fn show(plan: &Plan, detailed: bool) -> String {
             keys::escape(&plan.largest_user_key),
             megabytes(plan.target_file_size),
             megabytes(plan.max_output_file_size),
-            match (plan.is_full_compaction, plan.compress) {
-                (true, true) => ", full",
-                (false, true) => "",
-                (true, false) => ", full, not compressed",
-                (false, false) => ", not compressed",
+            match (plan.is_full_compaction, plan.compression) {
+                (true, None) => ", full",
+                (false, None) => "",
+                (true, Some(_)) => ", full, not compressed",
+                (false, Some(_)) => ", not compressed",
             }
         )
         .unwrap();

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use esker::{
     BottommostLevelCompaction, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions,
-    Db, DbIterator, Error, FlushOptions, Options, ReadOptions, Snapshot, WriteBatch, WriteOptions,
+    CompressionType, Db, DbIterator, Error, FlushOptions, Options, ReadOptions, Snapshot, Temperature,
+    WriteBatch, WriteOptions,
 };
 use testkit::TestRng;
 use testkit::model::{Op, Row};
@@ -243,6 +244,8 @@ impl EskerDatabase {
                     output_file_size_limit: rng.bool().then_some(2000),
                     allow_trivial_move: rng.bool(),
                     max_subcompactions: rng.u32(..4),
+                    compression: rng.bool().then_some(CompressionType::None),
+                    output_temperature_override: rng.bool().then_some(Temperature::WARM),
                     output_path_id: None,
                 };
                 let level = rng.usize(lowest..family.options().num_levels as usize);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use dbtest::by_hand::{compact, flush};
 use esker::{
-    ColumnFamilyOptions, CompactFilesOptions, CompressionType, Db, Histogram, Options, Statistics,
-    StatsLevel, Ticker,
+    ColumnFamilyOptions, CompactFilesOptions, CompressionType, Db, ErrorKind, Histogram, Options, Statistics,
+    StatsLevel, Temperature, Ticker,
 };
 use vfs::{LogFs, MemFs, RateLimiter};
 
@@ -100,6 +100,51 @@ fn each_level_has_its_compression() {
             ],
         );
     }
+}
+
+/// The caller of a compaction of named files chooses their compression and temperature, and then they are not
+/// moved.
+#[test]
+fn named_files_are_written_as_the_caller_says() {
+    let options = options(
+        &MemFs::new(),
+        ColumnFamilyOptions {
+            compression: CompressionType::Lz4,
+            level_compaction_dynamic_level_bytes: false,
+            disable_auto_compactions: true,
+            streams_bypass_level0: false,
+            ..ColumnFamilyOptions::default()
+        },
+    );
+    let db = Db::open(&options, DIR).unwrap();
+    let family = db.default_column_family();
+    put(&db, 0, 100);
+    flush(&db);
+    let rewrite = |level, options: &CompactFilesOptions| {
+        let numbers: Vec<u64> = db.live_files().iter().map(|file| file.number).collect();
+        db.compact_files(&family, &numbers, level, options).map(drop)
+    };
+    let chosen = CompactFilesOptions {
+        allow_trivial_move: true,
+        compression: Some(CompressionType::Snappy),
+        ..CompactFilesOptions::default()
+    };
+    rewrite(1, &chosen).unwrap();
+    expect(compressions(&db), &[(1, "Snappy")]);
+    let warm = CompactFilesOptions {
+        allow_trivial_move: true,
+        output_temperature_override: Some(Temperature::WARM),
+        ..CompactFilesOptions::default()
+    };
+    rewrite(2, &warm).unwrap();
+    expect(compressions(&db), &[(2, "LZ4")]);
+    assert_eq!(db.live_files()[0].temperature, Temperature::WARM);
+    let impossible = CompactFilesOptions {
+        compression: Some(CompressionType::Xpress),
+        ..CompactFilesOptions::default()
+    };
+    let refused = rewrite(3, &impossible).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
 }
 
 /// With dynamic level sizes, the second compression in the list is that of the first non-empty level below

@@ -446,6 +446,44 @@ fn manual_compactions_are_called_off() {
 }
 
 #[test]
+fn aborted_compactions_leave_the_files_and_run_when_they_are_resumed() {
+    let (db, gate) = gated();
+    let family = db.default_column_family();
+    let automatic = [
+        ("disable_auto_compactions", "false"),
+        ("level0_file_num_compaction_trigger", "2"),
+    ];
+    db.set_options(&family, &automatic).unwrap();
+    gate.wait_begun();
+    thread::scope(|scope| {
+        let aborting = scope.spawn(|| db.abort_all_compactions());
+        let requests = || db.property_int(&family, "rocksdb.compaction-abort-count");
+        testkit::wait_until("the request to abort", || requests() == Some(1));
+        gate.open();
+        aborting.join().unwrap();
+    });
+    assert_eq!(levels(&db), [0, 0]);
+    db.abort_all_compactions();
+    let refused = db.compact_range_cf(&family, None, None).unwrap_err();
+    assert_eq!(refused.to_string(), "Result incomplete: All compactions aborted");
+    // Flushes continue.
+    db.put(b"more", b"").unwrap();
+    db.flush().unwrap();
+    assert_eq!(levels(&db), [0, 0, 0]);
+    // Each request is taken back.
+    db.resume_all_compactions().unwrap();
+    let refused = db.compact_range_cf(&family, None, None).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Incomplete);
+    assert_eq!(levels(&db), [0, 0, 0]);
+    db.resume_all_compactions().unwrap();
+    db.wait_for_compact().unwrap();
+    assert_eq!(levels(&db).last(), Some(&6));
+    let surplus = db.resume_all_compactions().unwrap_err();
+    assert_eq!(surplus.kind(), ErrorKind::InvalidArgument);
+    db.close().unwrap();
+}
+
+#[test]
 fn one_manual_compaction_is_called_off_by_who_asked_for_it() {
     let (db, gate) = gated();
     let family = db.default_column_family();

@@ -42,18 +42,24 @@ fn it_only_rises_and_survives_a_close() {
     };
     assert_eq!(db.full_history_ts_low(&family).unwrap(), b"");
     assert_eq!(read(&db, 1).unwrap().unwrap(), b"as of 1");
-    db.increase_full_history_ts_low(&family, &at(3)).unwrap();
+    db.increase_full_history_ts_low(&family, &at(2)).unwrap();
+    let compact = CompactRangeOptions {
+        bottommost_level_compaction: BottommostLevelCompaction::Force,
+        full_history_ts_low: Some(at(3).to_vec()),
+        ..CompactRangeOptions::default()
+    };
+    // A range would leave older versions outside it, which nothing reads any more.
+    let partly = db.compact_range_cf_opt(&family, Some(b"a"), None, &compact);
+    assert_eq!(partly.unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert_eq!(db.full_history_ts_low(&family).unwrap(), at(2));
+    db.compact_range_cf_opt(&family, None, None, &compact).unwrap();
+    assert_eq!(db.full_history_ts_low(&family).unwrap(), at(3));
     db.increase_full_history_ts_low(&family, &at(3)).unwrap();
     let back = db.increase_full_history_ts_low(&family, &at(2)).unwrap_err();
     assert_eq!(back.kind(), ErrorKind::InvalidArgument);
     let short = db.increase_full_history_ts_low(&family, b"short").unwrap_err();
     assert_eq!(short.kind(), ErrorKind::InvalidArgument);
     assert_eq!(read(&db, 2).unwrap_err().kind(), ErrorKind::InvalidArgument);
-    let compact = CompactRangeOptions {
-        bottommost_level_compaction: BottommostLevelCompaction::Force,
-        ..CompactRangeOptions::default()
-    };
-    db.compact_range_cf_opt(&family, None, None, &compact).unwrap();
     // The newest version older than 3, which is 2, stays besides 3 and 4.
     assert_eq!(db.live_files()[0].num_entries, 3);
     db.close().unwrap();

@@ -71,6 +71,37 @@ fn tables(db: &Db) -> Vec<(usize, Temperature, u64)> {
     files.iter().map(of).collect()
 }
 
+/// The age is changed while the database is open. The rows that exist then count as written at the change, if no
+/// time is known for them.
+#[test]
+fn the_age_of_recent_rows_changes_while_the_database_is_open() {
+    let clock = clock();
+    let mut options = options(&clock);
+    options.column_family.preclude_last_level_data_seconds = 0;
+    let db = Db::open(&options, DIR).unwrap();
+    let family = db.default_column_family();
+    put(&db, 0..10, "old");
+    let set = |age: &str| {
+        db.set_options(&family, &[("preclude_last_level_data_seconds", age)])
+            .unwrap();
+    };
+    set("1000");
+    // Without the sample at the change, a later one would be the first to know these rows.
+    grow_old(&db, &clock);
+    put(&db, 10..15, "new");
+    flush_old(&db, &clock);
+    rewrite(&db);
+    assert_eq!(
+        tables(&db),
+        [(LAST - 1, Temperature::HOT, 6), (LAST, Temperature::COLD, 10)]
+    );
+    set("0");
+    put(&db, [20], "newest");
+    flush(&db);
+    rewrite(&db);
+    assert_eq!(tables(&db), [(LAST, Temperature::COLD, 17)]);
+}
+
 #[test]
 fn recent_rows_go_to_the_level_above() {
     for style in [CompactionStyle::Level, CompactionStyle::Universal] {

@@ -68,6 +68,37 @@ fn stored(fs: &dyn FileSystem, path: &Path) -> (TableProperties, Vec<Vec<u8>>) {
 }
 
 #[test]
+fn the_newest_one_is_known() {
+    let fs = MemFs::new();
+    let mut options = options(&fs);
+    let mut db = Db::open(&options, DIR).unwrap();
+    let newest = |db: &Db| {
+        db.newest_user_defined_timestamp(&db.default_column_family())
+            .unwrap()
+    };
+    assert_eq!(newest(&db), None);
+    put(&db, "a", 7, "new");
+    put(&db, "b", 6, "older");
+    assert_eq!(newest(&db), Some(7));
+    flush(&db);
+    assert_eq!(newest(&db), Some(7));
+    // A later memtable is asked first, whatever its timestamps are.
+    put(&db, "c", 3, "later");
+    assert_eq!(newest(&db), Some(3));
+    flush(&db);
+    db.close().unwrap();
+    db = Db::open(&options, DIR).unwrap();
+    assert_eq!(newest(&db), Some(7));
+    db.close().unwrap();
+    options.column_family.persist_user_defined_timestamps = true;
+    let with_all = Db::open(&options, "/other").unwrap();
+    let refused = with_all
+        .newest_user_defined_timestamp(&with_all.default_column_family())
+        .unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::NotSupported);
+}
+
+#[test]
 fn a_flush_cuts_them_off_and_raises_the_lowest_that_is_read() {
     let fs = MemFs::new();
     let options = options(&fs);

@@ -26,7 +26,7 @@ use rangedel::FragmentedTombstones;
 use super::large_rows::RefusedRow;
 use super::rewrite::{PARTITIONER, Rewrite};
 use crate::events::Event;
-use crate::jobs::requests::manual_paused;
+use crate::jobs::requests::{compactions_aborted, manual_paused};
 use crate::log::level_summary::level_summary;
 use crate::options::CompactionStyle;
 use crate::options::sst_file_manager::Reserved;
@@ -374,8 +374,6 @@ impl DbInner {
                     pick_files(context, numbers, output_level, options)
                 })
                 .ok_or_else(|| Error::new(ErrorKind::ColumnFamilyDropped, family.name.clone()))??;
-            let mut plan = plan;
-            plan.write_to(options.output_path_id);
             self.run_manual_plan(state, family.id, plan, options.max_subcompactions)
         })
     }
@@ -393,6 +391,7 @@ impl DbInner {
         let result = self.run_plan(state, id, plan, max_subcompactions);
         result.map_err(|error| match error.kind() {
             ErrorKind::Aborted if state.shutting_down => closing(),
+            ErrorKind::Aborted if state.compaction_holds.all > 0 => compactions_aborted(),
             ErrorKind::Aborted => manual_paused(),
             _ => error,
         })

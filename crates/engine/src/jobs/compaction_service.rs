@@ -225,7 +225,7 @@ impl DbInner {
 /// True if RocksDB's form of a job has everything that a worker must know about `plan`.
 fn can_be_offered(family: &Family, version: &Version, plan: &Plan) -> bool {
     let has_blobs = family.current().enable_blob_files || !version.blob_files().is_empty();
-    !has_blobs && plan.upper.is_none() && plan.trim_ts.is_none() && plan.output_temperature.is_none()
+    !has_blobs && plan.upper.is_none() && plan.trim_ts.is_none() && !plan.overrides_output()
 }
 
 /// An error unless the tables of `result` may be the outputs of `plan`: in order, and within the key range

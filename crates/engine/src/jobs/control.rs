@@ -56,7 +56,7 @@ impl Db {
     pub fn disable_manual_compaction(&self) {
         let inner = self.inner();
         let mut state = inner.state.lock();
-        state.manual_disabled += 1;
+        state.compaction_holds.manual += 1;
         inner.jobs.manual_cancelled.store(true, Ordering::Relaxed);
         inner.changed.notify_all();
         while state.running_manual > 0 {
@@ -72,11 +72,46 @@ impl Db {
         self.inner().check_open()?;
         let inner = self.inner();
         let mut state = inner.state.lock();
-        let disabled = state.manual_disabled.checked_sub(1);
-        state.manual_disabled =
+        let disabled = state.compaction_holds.manual.checked_sub(1);
+        state.compaction_holds.manual =
             disabled.ok_or_else(|| Error::invalid_argument("manual compactions are not disabled"))?;
-        if state.manual_disabled == 0 && !state.shutting_down {
+        if state.compaction_holds.manual == 0 && !state.shutting_down {
             inner.jobs.manual_cancelled.store(false, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Aborts all compactions, automatic and manual ones, and returns when none is running. Until
+    /// [`resume_all_compactions`](Self::resume_all_compactions) has been called as often as this, no
+    /// automatic compaction begins, and manual ones fail with `Incomplete`, `All compactions aborted`.
+    /// Flushes continue. No output of an aborted compaction is installed; steps of a manual compaction that
+    /// were completed stay. A compaction that a [service](crate::CompactionService) runs elsewhere is not
+    /// aborted but waited for.
+    pub fn abort_all_compactions(&self) {
+        let inner = self.inner();
+        let mut state = inner.state.lock();
+        state.compaction_holds.all += 1;
+        inner.jobs.compactions_aborted.store(true, Ordering::Relaxed);
+        inner.changed.notify_all();
+        while state.running_compactions > 0 || state.running_manual > 0 {
+            inner.changed.wait(&mut state);
+        }
+    }
+
+    /// Takes back one [`abort_all_compactions`](Self::abort_all_compactions).
+    ///
+    /// # Errors
+    /// `InvalidArgument` if compactions are not aborted.
+    pub fn resume_all_compactions(&self) -> Result<()> {
+        self.inner().check_open()?;
+        let inner = self.inner();
+        let mut state = inner.state.lock();
+        let aborted = state.compaction_holds.all.checked_sub(1);
+        state.compaction_holds.all =
+            aborted.ok_or_else(|| Error::invalid_argument("compactions are not aborted"))?;
+        if state.compaction_holds.all == 0 {
+            inner.jobs.compactions_aborted.store(false, Ordering::Relaxed);
+            inner.wake_jobs_and_writers(&mut state);
         }
         Ok(())
     }

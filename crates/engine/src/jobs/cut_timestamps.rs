@@ -22,14 +22,38 @@ pub(crate) struct CutMemtables {
 struct Newest(Option<u64>);
 
 impl Newest {
-    /// Splits a key, which ends with a timestamp, and returns it with the minimum timestamp instead.
-    fn cut(&mut self, user_key: &[u8]) -> Vec<u8> {
+    /// Notes the timestamp that a key ends with, and returns the key without it.
+    fn note<'k>(&mut self, user_key: &'k [u8]) -> &'k [u8] {
         let (bare, timestamp) = user_key.split_at(user_key.len().saturating_sub(size_of::<u64>()));
         let mut bytes = [0; size_of::<u64>()];
         bytes[..timestamp.len()].copy_from_slice(timestamp);
         self.0 = self.0.max(Some(u64::from_le_bytes(bytes)));
-        [bare, &[0; size_of::<u64>()]].concat()
+        bare
     }
+
+    /// Notes the timestamp that a key ends with, and returns the key with the minimum timestamp instead.
+    fn cut(&mut self, user_key: &[u8]) -> Vec<u8> {
+        [self.note(user_key), &[0; size_of::<u64>()]].concat()
+    }
+}
+
+/// The newest timestamp of the rows of a memtable, each of which is read. `None` without rows.
+///
+/// # Errors
+/// `Corruption` for a row that fails a check of the memtable.
+pub(crate) fn newest_timestamp(memtable: &Arc<Memtable>) -> Result<Option<u64>> {
+    let mut newest = Newest::default();
+    let mut rows = memtable.cursor();
+    rows.seek_to_first();
+    while rows.valid() {
+        newest.note(internal_key::user_key(rows.key()));
+        rows.next();
+    }
+    rows.status()?;
+    for tombstone in memtable.verified_range_tombstones(&[])?.tombstones() {
+        newest.note(&tombstone.start);
+    }
+    Ok(newest.0)
 }
 
 /// Copies `memtables`, which readers may still use, without the timestamps of their rows. `snapshots` are

@@ -3,6 +3,7 @@
 use base::{Error, Result};
 use manifest::VersionEdit;
 
+use crate::jobs::cut_timestamps::newest_timestamp;
 use crate::state::column_family::ColumnFamily;
 use crate::state::handle::Db;
 
@@ -69,6 +70,31 @@ impl Db {
         self.check_timestamps(family)?;
         let mut state = self.inner().state.lock();
         Ok(state.family_mut(family.id())?.full_history_ts_low.to_vec())
+    }
+
+    /// The newest timestamp that `family` has seen; `None` if there is none: RocksDB's
+    /// `GetNewestUserDefinedTimestamp`. It is that of the newest memtable with rows, or, if no memtable has
+    /// any, the one that the last flush has removed from its rows. Reads each row of that memtable.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the family has no timestamps, `NotSupported` if its tables have timestamps.
+    pub fn newest_user_defined_timestamp(&self, family: &ColumnFamily) -> Result<Option<u64>> {
+        self.check_timestamps(family)?;
+        if family.options().persist_user_defined_timestamps {
+            return Err(Error::not_supported(
+                "GetNewestUserDefinedTimestamp doesn't support the case when user defined timestamps are persisted.",
+            ));
+        }
+        let super_version = family.0.super_version.load();
+        for memtable in std::iter::once(&super_version.mem).chain(&super_version.immutable) {
+            if let Some(newest) = newest_timestamp(memtable)? {
+                return Ok(Some(newest));
+            }
+        }
+        let low = self.full_history_ts_low(family)?;
+        let low = <[u8; size_of::<u64>()]>::try_from(low).map(u64::from_le_bytes);
+        let has_files = super_version.version.num_files() > 0;
+        Ok(low.ok().filter(|_| has_files).map(|low| low.saturating_sub(1)))
     }
 
     fn check_timestamps(&self, family: &ColumnFamily) -> Result<()> {

@@ -75,6 +75,14 @@ impl Db {
         options: &CompactRangeOptions,
     ) -> Result<()> {
         self.inner().check_open()?;
+        if let Some(timestamp) = &options.full_history_ts_low {
+            if begin.is_some() || end.is_some() {
+                return Err(Error::invalid_argument(
+                    "Cannot specify compaction range with full_history_ts_low",
+                ));
+            }
+            self.increase_full_history_ts_low(family, timestamp)?;
+        }
         self.inner().compact_range(&family.0, options, begin, end)
     }
 
@@ -84,8 +92,8 @@ impl Db {
     /// Returns the numbers of the output files.
     ///
     /// # Errors
-    /// `InvalidArgument` if a file or the level does not exist, or the output level is above a file.
-    /// `Aborted` if another compaction has one of the files.
+    /// `InvalidArgument` if a file or the level does not exist, the output level is above a file, or this
+    /// build cannot write the compression. `Aborted` if another compaction has one of the files.
     pub fn compact_files(
         &self,
         family: &ColumnFamily,
@@ -98,6 +106,15 @@ impl Db {
         inner.check_owns(&family.0)?;
         family.0.check_writable()?;
         check_path_id(&family.0, options.output_path_id)?;
+        if let Some(compression) = options
+            .compression
+            .filter(|compression| !compression.is_supported())
+        {
+            return Err(Error::invalid_argument(format!(
+                "Compression type {} is not linked with the binary.",
+                compression.property_name()
+            )));
+        }
         inner.compact_named_files(&family.0, options, numbers, output_level)
     }
 
@@ -171,7 +188,9 @@ impl DbInner {
         let before: Vec<_> = families.iter().map(|id| of(&state, id)).collect();
         let helps = |state: &DbState, own: &FamilyState| {
             let flushes = own.wants_flush() || own.flushing;
-            let begins = state.recovery.soft_error.is_none() && self.wants_compaction(state, own);
+            let begins = state.recovery.soft_error.is_none()
+                && state.compaction_holds.all == 0
+                && self.wants_compaction(state, own);
             let compacts = begins || !own.running.is_empty();
             state.background_paused == 0 && (flushes || compacts)
         };

@@ -14,13 +14,14 @@ use crate::state::db_state::COMPACTION;
 use crate::state::db_state::{DbState, FamilyState};
 
 impl DbInner {
-    /// An error if a manual operation must end: the database is closing or has failed, or manual compactions
-    /// are disabled.
+    /// An error if a manual operation must end: the database is closing or has failed, manual compactions are
+    /// disabled, or all compactions are aborted.
     pub(crate) fn check_manual(&self, state: &DbState) -> Result<()> {
         state.check_writable()?;
-        match state.manual_disabled {
-            0 => Ok(()),
-            _ => Err(manual_paused()),
+        match (state.compaction_holds.all, state.compaction_holds.manual) {
+            (0, 0) => Ok(()),
+            (0, _) => Err(manual_paused()),
+            _ => Err(compactions_aborted()),
         }
     }
 
@@ -85,7 +86,8 @@ impl DbInner {
 
     /// True if automatic compactions may begin.
     pub(crate) fn may_compact(&self, state: &DbState) -> bool {
-        let held_back = state.background_paused > 0 || state.manual_alone || state.shutting_down;
+        let held_back = state.background_paused > 0 || state.compaction_holds.all > 0;
+        let held_back = held_back || state.manual_alone || state.shutting_down;
         state.background_error.is_none() && !held_back
     }
 
@@ -148,6 +150,11 @@ impl DbInner {
 /// True if compactions of a family run automatically.
 pub(crate) fn compacts(options: &ColumnFamilyOptions) -> bool {
     !options.disable_auto_compactions && options.compaction_style != CompactionStyle::None
+}
+
+/// The error of a manual compaction while all compactions are aborted.
+pub(crate) fn compactions_aborted() -> Error {
+    Error::new(ErrorKind::Incomplete, "All compactions aborted")
 }
 
 /// The error of a manual compaction while manual compactions are disabled.

@@ -115,8 +115,8 @@ pub(super) fn compression_of(
     level: usize,
 ) -> CompressionType {
     let options = family.current();
-    if !plan.compress {
-        return CompressionType::None;
+    if let Some(compression) = plan.compression {
+        return compression;
     }
     let base_level = LevelTargets::new(version, &options.leveled()).base_level;
     let bottommost = plan.bottommost && level == plan.output_level;
@@ -518,7 +518,12 @@ impl<'a> Rewrite<'a> {
             blobs,
             full_history_ts_low: Some(self.full_history_ts_low.to_vec()).filter(|low| !low.is_empty()),
             end: end.map(<[u8]>::to_vec),
-            cancelled: plan.canceled.iter().chain([of_all]).cloned().collect(),
+            cancelled: plan
+                .canceled
+                .iter()
+                .chain([of_all, &self.db.jobs.compactions_aborted])
+                .cloned()
+                .collect(),
             preserve_from: self.db.preserved_from(family, self.times.as_deref()),
             row_limit: family.values.row_limit,
             ..plan.rules()

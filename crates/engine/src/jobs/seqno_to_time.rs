@@ -32,7 +32,7 @@ impl DbInner {
     pub(crate) fn record_seqno_time_when_due(&self, due: &mut Duration) -> Option<Duration> {
         let (mut shortest, mut longest) = (u64::MAX, 0);
         for own in self.state.lock().families.values() {
-            let seconds = own.family.options.recorded_seconds();
+            let seconds = own.family.current().recorded_seconds();
             if seconds > 0 {
                 (shortest, longest) = (shortest.min(seconds), longest.max(seconds));
             }
@@ -64,7 +64,7 @@ impl DbInner {
         family: &Family,
         files: impl IntoIterator<Item = &'f Arc<FileMetadata>>,
     ) -> Result<Option<SeqnoToTimeMapping>> {
-        if family.options.recorded_seconds() == 0 {
+        if family.current().recorded_seconds() == 0 {
             return Ok(None);
         }
         self.record_seqno_time();
@@ -81,7 +81,7 @@ impl DbInner {
 
     /// Same as [`preserved_from`](DbInner::preserved_from), with the times that are in memory.
     pub(crate) fn preserved_as_far_as_known(&self, family: &Family) -> SeqNo {
-        match family.options.recorded_seconds() {
+        match family.current().recorded_seconds() {
             0 => SeqNo::MAX,
             _ => self.preserved_from(family, Some(&*self.jobs.seqno_to_time.lock())),
         }
@@ -90,7 +90,7 @@ impl DbInner {
     /// The first sequence number that compactions must keep instead of zeroing it, because `times` needs it
     /// to show the age of its row.
     pub(crate) fn preserved_from(&self, family: &Family, times: Option<&SeqnoToTimeMapping>) -> SeqNo {
-        let preserved = family.options.recorded_seconds();
+        let preserved = family.current().recorded_seconds();
         let oldest = self.options.clock.unix_seconds().saturating_sub(preserved);
         times.map_or(SeqNo::MAX, |times| times.oldest_sequence_number(oldest))
     }
@@ -104,7 +104,7 @@ impl DbInner {
 
     /// Rows that were written later, in Unix seconds, are too recent for the last level.
     pub(crate) fn precluded_time(&self, family: &Family) -> u64 {
-        let age = family.options.preclude_last_level_data_seconds;
+        let age = family.current().preclude_last_level_data_seconds;
         self.options.clock.unix_seconds().saturating_sub(age)
     }
 }

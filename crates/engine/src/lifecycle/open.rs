@@ -41,7 +41,7 @@ use crate::state::background::{JobSide, Work};
 use crate::state::column_family::Family;
 use crate::state::db_inner::RECOVERY_JOB;
 use crate::state::db_inner::{DbInner, DirLocks, FamilyIndex, Identity, Traces};
-use crate::state::db_state::{Close, DbState, Recorded, Waiting};
+use crate::state::db_state::{Close, CompactionHolds, DbState, Recorded, Waiting};
 use crate::state::error_state::Recovery;
 use crate::state::handle::{Db, Handle};
 use crate::state::samples::ReportSide;
@@ -424,7 +424,7 @@ pub(crate) fn assemble_db(
         manual_alone: false,
         wal_locks: 0,
         range_latch: None,
-        manual_disabled: 0,
+        compaction_holds: CompactionHolds::default(),
         running_manual: 0,
         stall_events: Vec::new(),
         memory_stall: Waiting::default(),

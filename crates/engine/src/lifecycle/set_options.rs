@@ -163,6 +163,7 @@ impl DbInner {
         let mut state = self.state.lock();
         state.check_writable()?;
         let options = changed_family(&family.name, &family.current(), changes)?;
+        let records_times = options.recorded_seconds() > 0;
         let own = state.family_mut(family.id)?;
         family.set_current(options);
         own.running.unsettle();
@@ -170,6 +171,12 @@ impl DbInner {
         let stall = self.record_stall(own);
         state.stall_events.extend(stall);
         self.wake_jobs_and_writers(&mut state);
+        drop(state);
+        if records_times {
+            // Rows that exist are known to be this old.
+            self.note_seqno_time();
+            self.obsolete.wake();
+        }
         Ok(())
     }
 

@@ -225,7 +225,7 @@ option_table! {
         /// `rocksdb.seqno.time.map`. Compactions keep the sequence numbers of rows of that age, because they
         /// give the time; that costs a few bits per key where they would be zeroed. 0: not recorded. Default:
         /// 0.
-        preserve_internal_time_seconds: u64 = 0, domain["0", "0", "0", "1", "1000"];
+        preserve_internal_time_seconds: u64 = 0, mutable = true, domain["0", "0", "0", "1", "1000"];
         /// Rows of this age in seconds or less stay out of the last level: a compaction to it writes them to
         /// the level above, and older rows go down. With `last_level_temperature` the last level, and with
         /// `cf_paths` its directory, then has data that is rarely read. The times of rows are recorded as for
@@ -234,7 +234,7 @@ option_table! {
         /// tenth more than this age, so the level above may be larger than its target. Streams are flushed
         /// through L0. No effect in FIFO compaction and with fewer than 3 levels. 0: rows of any age may be
         /// in the last level. Default: 0.
-        preclude_last_level_data_seconds: u64 = 0, domain["0", "0", "0", "1", "1000"];
+        preclude_last_level_data_seconds: u64 = 0, mutable = true, domain["0", "0", "0", "1", "1000"];
         /// Tables store user-defined timestamps. If false, memtables and WALs have them and a flush cuts them
         /// off: rows of tables have the minimum timestamp, older versions are dropped, and
         /// `full_history_ts_low` rises above the timestamps of the flushed rows, so that reads at older

@@ -10,7 +10,7 @@ use manifest::Version;
 use crate::report::property::BlobStats;
 use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
-use crate::state::db_state::FamilyState;
+use crate::state::db_state::{DbState, FamilyState};
 
 impl DbInner {
     /// The value of a property by its name; `None` if there is no such number.
@@ -46,8 +46,8 @@ impl DbInner {
             "num-immutable-mem-table" => own?.immutable.len() as u64,
             "mem-table-flush-pending" => u64::from(own?.wants_flush()),
             "compaction-pending" => u64::from(self.wants_compaction(&state, own?)),
-            "num-running-flushes" => state.running_flushes as u64,
-            "num-running-compactions" => state.running_compactions as u64,
+            "num-running-flushes" | "num-running-compactions" => running_jobs(&state, name),
+            "compaction-abort-count" => state.compaction_holds.all as u64,
             "background-errors" => u64::from(state.background_error.is_some()),
             "cur-size-active-mem-table" => own?.mem.table.memory_allocated() as u64,
             "cur-size-all-mem-tables" => memtables(own?),
@@ -182,5 +182,13 @@ impl DbInner {
             });
         }
         entries.saturating_sub(2 * deletions)
+    }
+}
+
+/// The number of running flushes or compactions, by the name of the property.
+fn running_jobs(state: &DbState, name: &str) -> u64 {
+    match name {
+        "num-running-flushes" => state.running_flushes as u64,
+        _ => state.running_compactions as u64,
     }
 }

@@ -105,6 +105,8 @@ pub(crate) struct JobSide {
     pub cancelled: Arc<AtomicBool>,
     /// Set to make manual compactions stop.
     pub manual_cancelled: Arc<AtomicBool>,
+    /// Set to make all compactions stop while the database stays open.
+    pub compactions_aborted: Arc<AtomicBool>,
     /// The times at which rows were written, for families that preserve them.
     pub seqno_to_time: Mutex<SeqnoToTimeMapping>,
     /// Verifies files in the background.
@@ -121,6 +123,7 @@ impl JobSide {
             next: AtomicU64::new(first),
             cancelled: Arc::default(),
             manual_cancelled: Arc::default(),
+            compactions_aborted: Arc::default(),
             seqno_to_time: Mutex::default(),
             verifier: Arc::new(verifier),
             threads: Mutex::default(),

@@ -25,6 +25,15 @@ use crate::state::range_latch::RangeLatch;
 use crate::state::super_version::SuperVersion;
 use crate::stats::StallTotal;
 
+/// The requests that compactions do not begin.
+#[derive(Default)]
+pub(crate) struct CompactionHolds {
+    /// The number of those that disable manual compactions, which are refused unless it is 0.
+    pub manual: usize,
+    /// The number of those that abort all compactions, of which none begins unless it is 0.
+    pub all: usize,
+}
+
 /// The state of the database.
 pub(crate) struct DbState {
     /// The existing families, by id.
@@ -76,8 +85,8 @@ pub(crate) struct DbState {
     pub wal_locks: usize,
     /// The key ranges of the ingestion in progress, if one is: no row is written to them.
     pub range_latch: Option<RangeLatch>,
-    /// The number of requests that disable manual compactions: they are refused unless it is 0.
-    pub manual_disabled: usize,
+    /// The requests that no compaction begins.
+    pub compaction_holds: CompactionHolds,
     /// The number of manual compactions that run or wait for their turn.
     pub running_manual: usize,
     /// True if a manual compaction must run alone: no other compaction begins.

@@ -75,7 +75,7 @@ pub static CF: [Field; 50] = [
 
 /// Fields of `CompactionOptions`.
 pub static COMPACT_FILES: [Field; 3] = [
-    Field { name: "compression", default: "127", used: Use::Kept },
+    Field { name: "compression", default: "127", used: Use::Hand },
     Field { name: "max_subcompactions", default: "0", used: Use::Hand },
     Field { name: "output_file_size_limit", default: "18446744073709551615", used: Use::Hand },
 ];

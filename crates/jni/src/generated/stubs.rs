@@ -130,7 +130,5 @@ absent! {
     "CassandraCompactionFilter_createNewCassandraCompactionFilter0__ZI" "CassandraCompactionFilter.createNewCassandraCompactionFilter0"
     "CassandraValueMergeOperator_newSharedCassandraValueMergeOperator__II" "CassandraValueMergeOperator.newSharedCassandraValueMergeOperator"
     "LiveFileMetaData_newLiveFileMetaDataHandle___3BIILjava_lang_String_2Ljava_lang_String_2JJJ_3BI_3BIJZJJ" "LiveFileMetaData.newLiveFileMetaDataHandle"
-    "RocksDB_abortAllCompactions__J" "RocksDB.abortAllCompactions"
     "RocksDB_deleteFile__JLjava_lang_String_2" "RocksDB.deleteFile"
-    "RocksDB_resumeAllCompactions__J" "RocksDB.resumeAllCompactions"
 }

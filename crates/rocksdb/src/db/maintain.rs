@@ -103,11 +103,6 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         end: Option<&[u8]>,
         opts: &CompactOptions,
     ) {
-        if let Some(low) = &opts.full_history_ts_low
-            && self.engine().increase_full_history_ts_low(family, low).is_err()
-        {
-            return;
-        }
         let _ = self
             .engine()
             .compact_range_cf_opt(family, start, end, &opts.inner);

@@ -106,8 +106,8 @@ impl Wals {
         Ok(all)
     }
 
-    /// The size in bytes of a WAL that was found, and its place. A live one may have moved to the archive since
-    /// it was listed. `None` if it was deleted.
+    /// The size in bytes of a WAL that was found, and its place. A live one may have moved to the archive
+    /// since it was listed. `None` if it was deleted.
     pub fn size(&self, number: u64, found: FoundWal) -> Result<Option<(u64, FoundWal)>> {
         let moved = FoundWal {
             path: base::filename::wal(&directory(&self.wal_dir), number),
