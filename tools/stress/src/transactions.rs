@@ -119,7 +119,7 @@ impl Worker<'_> {
             if let (Ok(seen), Ok(now)) = (seen, db.db().get_cf(&family, key))
                 && seen != now
             {
-                return Err(Failure::Wrong(format!(
+                return Err(Failure::Mismatch(format!(
                     "the snapshot of timestamp {timestamp} does not show the commit that created it: key {} has {seen:?}, not {now:?}",
                     key.escape_ascii()
                 )));

@@ -39,7 +39,7 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "the times of rows are not sampled when an option begins to need them",
         file: "crates/engine/src/lifecycle/set_options.rs",
-        right: "            self.note_seqno_time();\n            self.obsolete.wake();\n",
+        right: "            self.record_seqno_time();\n            self.obsolete.wake();\n",
         wrong: "",
         caught_by: Tests(RECENT_ROWS),
     },

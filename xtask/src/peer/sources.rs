@@ -123,12 +123,7 @@ impl Sources {
             of_c("lz4", &lz4, in_directory(&lz4)?, &[]),
             of_c("zstd", &zstd, zstd_files?.concat(), &["XXH_PRIVATE_API="]),
             of_c("zlib", &zlib, in_directory(&zlib)?, &["HAVE_UNISTD_H"]),
-            of_c(
-                "bzip2",
-                &bzip2,
-                BZIP2.map_in(&bzip2),
-                &["_FILE_OFFSET_BITS=64"],
-            ),
+            of_c("bzip2", &bzip2, BZIP2.map_in(&bzip2), &["_FILE_OFFSET_BITS=64"]),
         ];
         Ok(Sources { release, parts })
     }

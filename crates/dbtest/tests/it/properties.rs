@@ -163,7 +163,7 @@ fn a_slow_listener_of_a_flush_keeps_no_table_alive() {
 #[test]
 fn a_flush_is_counted_before_its_listeners_are_notified() {
     let gate = Gate::of(|event| matches!(event, Event::Flushed { .. }));
-    let held = Held::with(|options| {
+    let held = TestDatabase::with(|options| {
         options.listeners.push(gate.clone());
         options.atomic_flush = true;
     });
@@ -353,7 +353,7 @@ fn sizes_of_ranges_count_what_is_asked_for() {
 
 #[test]
 fn reads_of_tables_are_estimated_by_samples() {
-    let held = Held::new();
+    let held = TestDatabase::new();
     held.table(0, 100);
     held.table(100, 200);
     held.table(200, 300);

@@ -174,7 +174,7 @@ impl DbInner {
         drop(state);
         if records_times {
             // Rows that exist are known to be this old.
-            self.note_seqno_time();
+            self.record_seqno_time();
             self.obsolete.wake();
         }
         Ok(())

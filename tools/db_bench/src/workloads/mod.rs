@@ -301,7 +301,7 @@ pub const WORKLOADS: &[Workload] = &[
     Workload::new(
         "getmergeoperands",
         "merges lists into one key, and looks for a number by Get and by GetMergeOperands; needs --merge_operator=sortlist",
-        Run::Threads(read::merge_operands),
+        RunMode::Threads(read::merge_operands),
     )
     .on(Threads::One),
     Workload::reading(
