@@ -458,13 +458,6 @@ const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "ingest_behind"]),
     },
     Canary {
-        name: "the WAL is not synced before files are ingested",
-        file: "crates/engine/src/ingest/commit.rs",
-        right: "self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;",
-        wrong: "",
-        caught_by: Tests(&["-p", "esker-dbtest", "ingest_crash"]),
-    },
-    Canary {
         name: "the directory is not synced after CURRENT was renamed",
         file: "crates/engine/src/state/version_set.rs",
         right: "            let _ = fs.remove(temp);\n        })?;\n    fs.sync_dir(dir)",

@@ -4,7 +4,7 @@
 //! time of a run. If a document has no command, it is derived from the settings in the text, and the table's
 //! note says so.
 
-use super::table::{Metric, PICTURE, Row, RunMethod, Setup, Sizes, Table, bench, row, setup};
+use super::table::{Metric, PICTURE, RunMethod, Sizes, Table, bench, row, setup};
 use super::{levels, mixgraph, mmap, versions};
 use bench_worker::workload::Workload;
 

@@ -306,7 +306,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
         args.push("--quiet=true".to_owned());
     }
     args.extend(entities(rng));
-    args.extend(deletions(rng));
+    args.extend(deletions(rng, others_read(&args)));
     args.extend(holds(rng, rarely));
     let has_secondary = args.iter().any(|arg| arg == "--test_secondary=true");
     args.extend(faults(rng, has_secondary));
@@ -394,10 +394,22 @@ fn entities(rng: &mut Rng) -> [String; 3] {
     ]
 }
 
-/// The flags of the deletion of files, and of the lists of WALs.
-fn deletions(rng: &mut Rng) -> [String; 4] {
+/// True if other databases read the directory meanwhile.
+fn others_read(args: &[String]) -> bool {
+    args.iter().any(|arg| {
+        let read_only = arg.strip_prefix("--open_read_only_one_in=");
+        arg == "--test_secondary=true" || read_only.is_some_and(|one_in| one_in != "0")
+    })
+}
+
+/// The flags of the deletion of files, and of the lists of WALs. `others_read`: other databases may have the
+/// tables open, which are not cut then.
+fn deletions(rng: &mut Rng, others_read: bool) -> [String; 4] {
     let rates = &["0", "0", "10000", "1048576", "104857600"];
-    let chunks = &["0", "1000", "1048576"];
+    let chunks = match others_read {
+        true => &["0", "0", "0"],
+        false => &["0", "1000", "1048576"],
+    };
     [
         one_of(rng, "sst_file_manager_bytes_per_sec", rates),
         one_of(rng, "sst_file_manager_bytes_per_truncate", chunks),

@@ -569,6 +569,13 @@ impl Flags {
                 "--manual_wal_flush_one_in cannot be combined with --test_secondary or --open_read_only_one_in: other readers do not see unflushed bytes",
             );
         }
+        if self.sst_file_manager_bytes_per_truncate > 0
+            && (self.test_secondary || self.open_read_only_one_in > 0)
+        {
+            return refuse(
+                "--sst_file_manager_bytes_per_truncate cannot be combined with --test_secondary or --open_read_only_one_in: other readers have the tables open that are cut",
+            );
+        }
         if self.rate_limit_auto_wal_flush && (self.disable_wal || self.manual_wal_flush_one_in > 0) {
             return refuse(
                 "--rate_limit_auto_wal_flush cannot be combined with --disable_wal or --manual_wal_flush_one_in: it needs automatic flushes of the WAL",

@@ -496,6 +496,46 @@ fn a_crash_loses_no_row_that_is_older_than_the_files() {
 }
 
 #[test]
+fn a_row_between_the_syncs_of_the_wal_is_as_durable_as_the_files() {
+    let (mem, faults, mut over) = over_faults();
+    // The row stays in memory while the WAL is synced, and is written to the WAL when numbers are reserved.
+    over.manual_wal_flush = true;
+    let db = Arc::new(Db::open(&over, DIR).unwrap());
+    put(&db, &["x"], "in memory");
+    let file = write_file(&options(Arc::new(mem.clone())), "1", &["m:new"]);
+    let written = Arc::new(Mutex::new(None));
+    let hook = {
+        let (db, written) = (db.clone(), written.clone());
+        move |_: Op, _: &Path| {
+            let mut written = written.lock().unwrap();
+            if written.is_none() {
+                std::thread::scope(|scope| scope.spawn(|| db.put(b"w", b"between").unwrap()).join()).unwrap();
+                *written = Some(db.latest_sequence_number());
+            }
+        }
+    };
+    let rule = Rule::new(Action::Call(Arc::new(hook)));
+    faults.add(rule.on([Op::Sync]).path_contains(".log"));
+    let (last, images) = images_of_changes(&mem, &faults, 1, || {
+        db.ingest_external_file(&[file], &IngestExternalFileOptions::default())
+            .unwrap()
+    });
+    let between = written.lock().unwrap().expect("the WAL is synced");
+    assert!(between <= last, "{between} {last}");
+    let mut with_files = 0;
+    for (step, image) in images.into_iter().flatten().enumerate() {
+        let reopened = Db::open(&options(Arc::new(image)), DIR).unwrap();
+        let rows = rows_of(&reopened);
+        let have = |row: &str| rows.iter().any(|found| found == row);
+        if have("m=new") {
+            with_files += 1;
+            assert!(have("x=in memory") && have("w=between"), "step {step}: {rows:?}");
+        }
+    }
+    assert!(with_files > 0);
+}
+
+#[test]
 fn a_failed_cut_leaves_nothing() {
     let (mem, faults, mut options) = over_faults();
     options.column_family.disable_auto_compactions = true;

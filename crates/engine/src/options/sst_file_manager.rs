@@ -31,7 +31,8 @@ pub struct SstFileManagerOptions {
     pub max_trash_db_ratio: f64,
     /// The bytes by which a larger file is truncated at a time, until it is gone. Each truncation counts
     /// against the rate, and the next one waits. A file with another name, of a checkpoint for instance, is
-    /// deleted whole. 0: all files are. Default: 64 MiB.
+    /// deleted whole. 0: all files are, which a directory needs that read-only databases, secondaries or
+    /// followers read: they may have an obsolete table open, and would find it damaged. Default: 64 MiB.
     pub bytes_max_delete_chunk: u64,
     /// The clock of the rate. Default: the machine's clock.
     pub clock: Arc<dyn Clock>,
