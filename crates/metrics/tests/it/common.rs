@@ -52,6 +52,8 @@ impl TestDatabase {
             self.db.flush_cf(&families).unwrap();
         }
         self.db.wait_for_compact().unwrap();
+        // Obsolete WALs are deleted in the background.
+        self.db.wait_for_purge().unwrap();
         for key in 0..50u32 {
             self.db.get(key.to_be_bytes()).unwrap();
         }
