@@ -25,14 +25,14 @@ fn main() -> esker::Result<()> {
     let second = engine.create_new_backup(&db, &CreateBackupOptions::default())?;
     println!("backups {first} and {second} of {}", db.path().display());
 
-    // Every byte against its checksum, before the backup is needed.
+    // Verifies every byte against its checksum, before the backup is needed.
     engine.verify_backup(first, true, None)?;
     engine.restore_db_from_backup(first, &restored, &restored, &RestoreOptions::default())?;
     let as_of_first = Db::open(&options, &restored)?;
     assert_eq!(as_of_first.get(b"key")?.as_deref(), Some(&b"first"[..]));
     as_of_first.close()?;
 
-    // The two newest stay.
+    // The two newest backups stay.
     engine.purge_old_backups(2)?;
     db.close()
 }

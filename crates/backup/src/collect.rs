@@ -106,7 +106,7 @@ impl BackupEngine {
         }
         for name in fs.list(&dir)? {
             let relative = format!("{part}/{name}");
-            // A file that no backup would name is not ours.
+            // A file whose name no backup uses does not belong to the backups.
             if names::db_file_name(&relative, 0).is_some() && !self.catalog.is_named(&relative) {
                 fs.remove(&dir.join(name))?;
             }

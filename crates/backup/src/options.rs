@@ -56,8 +56,8 @@ pub struct BackupEngineOptions {
     /// The schema of the meta files written: 1, or 2, which includes the files' sizes and which RocksDB reads
     /// from 6.19 on. Default: 1.
     pub schema_version: u32,
-    /// The number of the newest good backups that a read-only engine opens. Older ones are not read, and it
-    /// does not have them. Engines that write open all. Default: no limit.
+    /// The number of the newest good backups that a read-only engine opens. Older backups are neither read
+    /// nor listed. Engines that write open all backups. Default: no limit.
     pub max_valid_backups_to_open: usize,
     /// The clock of the backups' creation times. Default: the machine's clock.
     pub clock: Arc<dyn Clock>,

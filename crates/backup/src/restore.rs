@@ -216,7 +216,7 @@ impl Restoration<'_> {
                             fs.rename(&path, &self.wal_dir.join(&name))?;
                         }
                     }
-                    // In a directory of WALs, other files are not ours.
+                    // In a directory of WALs, files of other kinds do not belong to the database.
                     Some(FileKind::Wal(_)) => fs.remove(&path)?,
                     None | Some(FileKind::Lock | FileKind::InfoLog) => {}
                     Some(_) if *dir == self.db_dir && !kept.contains(&*name) => fs.remove(&path)?,

@@ -50,7 +50,7 @@ pub enum Depth {
     /// `survive` checks the rows; then it writes, flushes, compacts, reopens, and checks for superfluous
     /// files.
     Life,
-    /// Same as `Life`, and the first recovery is interrupted at each of its operations.
+    /// A crash as in `Life`, and then an interruption of the first recovery at each of its operations.
     Recovery,
 }
 

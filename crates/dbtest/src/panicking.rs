@@ -91,7 +91,7 @@ pub struct Fuse {
 
 struct Lit {
     when: When,
-    /// The thread on which it panics; `None` for any thread.
+    /// The thread on which user code panics; `None` for any thread.
     thread: Option<ThreadId>,
     /// The prefix of the names of the threads on which it panics.
     name: &'static str,
@@ -102,7 +102,7 @@ enum When {
     Once(Site, u64),
     /// Every call of the site panics.
     Always(Site),
-    /// One call in so many panics, at any site, by chance.
+    /// A random call panics, one in this number of calls, at any site.
     OneIn(u64, fastrand::Rng),
 }
 
@@ -152,7 +152,7 @@ impl Fuse {
         }));
     }
 
-    /// Same as [`light`](Fuse::light), for calls on this thread.
+    /// Arms the fuse as [`light`](Fuse::light) does, but only for calls on this thread.
     pub fn light_here(&self, site: Site, before: u64) {
         self.set(Some(Lit {
             when: When::Once(site, before),
@@ -179,7 +179,7 @@ impl Fuse {
         }));
     }
 
-    /// Puts the fuse out: no call panics.
+    /// Disarms the fuse: no call panics.
     pub fn cut(&self) {
         self.set(None);
     }

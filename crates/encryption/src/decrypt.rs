@@ -5,12 +5,12 @@ use std::path::Path;
 use base::Result;
 use vfs::{CreateOptions, FileSystem, OpenOptions};
 
-/// The count of a copy.
+/// The number of files and bytes of a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Decrypted {
-    /// Files copied.
+    /// The number of copied files.
     pub files: u64,
-    /// Bytes of their contents.
+    /// The bytes in the contents of the copied files.
     pub bytes: u64,
 }
 
@@ -33,7 +33,7 @@ pub fn decrypt_directory(
             continue;
         }
         let (source, target) = (from.join(&name), to.join(&name));
-        // Only a directory can be listed.
+        // The source is a directory if it can be listed.
         if encrypted.list(&source).is_ok() {
             let below = decrypt_directory(encrypted, &source, plain, &target)?;
             decrypted.files += below.files;

@@ -29,7 +29,7 @@ pub struct EncryptedFs {
 /// The contents of a file's first page.
 enum Found {
     Header(Header),
-    /// The page has no header yet, and the file nothing after it.
+    /// The first page has no header yet, and the file has no bytes after that page.
     Nothing,
     /// The file is not encrypted, and may be read so.
     PlainFile,
@@ -275,7 +275,7 @@ impl FileSystem for EncryptedFs {
     /// The length of the contents. That of a log is found by reading the lengths of its frames.
     fn size(&self, path: &Path) -> Result<u64> {
         let size = self.below.size(path)?;
-        // A directory has a size too.
+        // The path may be that of a directory, which has a size but cannot be opened as a file.
         let Ok(file) = self.below.open_random(path, &OpenOptions::default()) else {
             return Ok(size);
         };

@@ -26,9 +26,9 @@ const MAX_KEY: usize = 1024;
 /// How the bytes of a file follow its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// One after the other.
+    /// The encrypted bytes follow each other without frames.
     Plain,
-    /// In frames, one for each append.
+    /// The encrypted bytes are in frames, one frame for each append.
     Log,
 }
 

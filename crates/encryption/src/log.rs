@@ -28,9 +28,9 @@ const PIECE: usize = 64 << 10;
 /// A frame of the log.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
-    /// The offset of its bytes in the log.
+    /// The offset in the log of the frame's bytes.
     offset: u64,
-    /// The offset of its bytes in the file.
+    /// The offset in the file of the frame's bytes.
     place: u64,
     len: u64,
 }

@@ -26,7 +26,7 @@ impl FileKey {
     /// The bytes of a file's key.
     pub const LEN: usize = KEY_LEN + NONCE_LEN;
 
-    /// A key with these bytes.
+    /// Creates a key from these bytes.
     pub fn new(bytes: [u8; FileKey::LEN]) -> FileKey {
         FileKey(bytes)
     }
@@ -179,7 +179,7 @@ fn decode_hex(digits: &str, bytes: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// Shows names and no keys.
+/// Prints the names of the keys, but not the keys themselves.
 impl fmt::Debug for KeyRing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeyRing")

@@ -58,7 +58,7 @@ impl FlushReason {
 /// See the example of [`Event`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IngestedFile {
-    /// The original path.
+    /// The path of the ingested file before the ingestion.
     pub external_path: String,
     /// The number of the file in the database.
     pub file: u64,
@@ -381,7 +381,7 @@ pub enum Event {
     FilterValueTooLarge {
         family: String,
         job: u64,
-        /// Same as in `RowTooLarge`.
+        /// The user key with its timestamp; for a long key its first 256 bytes.
         key: Vec<u8>,
         /// The error that names the key or value that is too large.
         error: Error,

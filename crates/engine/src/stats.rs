@@ -68,7 +68,7 @@ impl StallTotals {
         }
     }
 
-    /// The waits in `condition`.
+    /// The number and time of the waits of writers in `condition`.
     pub fn get(&self, condition: StallCondition) -> StallTotal {
         place(condition).map_or(StallTotal::default(), |(kind, cause)| self.0[kind][cause])
     }

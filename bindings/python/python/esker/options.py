@@ -715,7 +715,7 @@ class Options(ColumnFamilyOptions, total=False):
     # The number of retries of a failed catch-up of a follower before the next period. Default: 10.
     follower_catchup_retry_count: int | str
 
-    # The delay between these retries in milliseconds. Default: 100.
+    # The delay between the retries of a follower's failed catch-up, in milliseconds. Default: 100.
     follower_catchup_retry_wait_ms: int | str
 
     # Reads table files bypassing the page cache (`O_DIRECT`). Default: false.
@@ -793,11 +793,13 @@ class Options(ColumnFamilyOptions, total=False):
     # `Db::get_stats_history`. 0: never. Default: 600.
     stats_persist_period_sec: int | str
 
-    # The memory in bytes for these differences; the oldest are dropped. Default: 1 MiB.
+    # The memory in bytes for the recorded differences of tickers; the oldest are dropped. Default: 1
+    # MiB.
     stats_history_buffer_size: int | str
 
-    # Keeps these differences on disk instead, in the column family `___rocksdb_stats_history___`, where
-    # RocksDB looks for them too. About 10 KB per period, never removed automatically. Default: false.
+    # Keeps the recorded differences of tickers on disk instead of in memory, in the column family
+    # `___rocksdb_stats_history___`, where RocksDB looks for them too. They take about 10 KB per period,
+    # and are never removed automatically. Default: false.
     persist_stats_to_disk: bool
 
     # Refuses to open a database whose OPTIONS file cannot be read, or has an option that Esker does not

@@ -59,7 +59,7 @@ fn a_file_that_is_missing_or_cut_makes_its_backups_corrupt_and_no_others() {
         let fs = three();
         let engine = BackupEngine::open_read_only(backup_options(&fs)).unwrap();
         let own = |id: u32| engine.backup(id).unwrap().files;
-        // A table that only the third has.
+        // This table is only in the third backup.
         let before: Vec<String> = own(2).into_iter().map(|file| file.relative_filename).collect();
         let files = own(3);
         let table = files

@@ -28,7 +28,7 @@ fn every_backup_is_the_database_as_it_was() {
                 fill(&db, round);
                 if round == 2 {
                     db.compact_range(None, None).unwrap();
-                    // Rows in no WAL.
+                    // These rows are written to no WAL.
                     let unlogged = WriteOptions {
                         disable_wal: true,
                         ..WriteOptions::default()
@@ -91,7 +91,7 @@ fn a_reader_opens_the_newest_good_backups() {
         backups.iter().map(|backup| backup.backup_id).collect()
     };
     let meta = |id: u32| backup_options(&fs).backup_dir.join(format!("meta/{id}"));
-    // One that is corrupt does not count.
+    // A corrupt backup does not count against the limit.
     fs.write_file(&meta(4), b"damaged").unwrap();
     for (limit, expected) in [(0, &[][..]), (1, &[5]), (2, &[3, 5]), (9, &[1, 2, 3, 5])] {
         let reader = BackupEngine::open_read_only(limited(limit)).unwrap();
@@ -164,7 +164,7 @@ fn files_go_when_the_last_backup_that_needs_them_does() {
     db.close().unwrap();
     let files = listing(&fs, "shared_checksum").len();
     engine.delete_backup(2).unwrap();
-    // The tables flushed for it were compacted before the third backup.
+    // The tables that were flushed for the second backup were compacted before the third one.
     assert_eq!(listing(&fs, "shared_checksum").len(), files - 2);
     assert_eq!(rows_of(&engine, &fs, 1), expected[0]);
     assert_eq!(engine.delete_backup(2).unwrap_err().kind(), ErrorKind::NotFound);

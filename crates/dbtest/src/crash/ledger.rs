@@ -121,7 +121,7 @@ impl Ledger {
         ledger
     }
 
-    /// The promises at this moment.
+    /// The rows that the database has promised to keep until now.
     pub fn marks(&self) -> Marks {
         self.marks.clone()
     }
@@ -297,7 +297,7 @@ impl Ledger {
         })
     }
 
-    /// Same as [`check`](Ledger::check), after no loss at all.
+    /// Checks the found rows as [`check`](Ledger::check) does, if no write may be lost.
     pub fn check_all(&self, found: &Found) -> Verdict {
         let marks = self.marks();
         let mut before = marks.clone();

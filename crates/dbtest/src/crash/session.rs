@@ -31,7 +31,7 @@ pub enum Step {
     },
     /// Sync the WAL.
     SyncWal,
-    /// Flush these families and wait for it.
+    /// Flush these families and wait for the end of the flush.
     Flush(Vec<String>),
     /// Compact all keys of a family.
     Compact(String),

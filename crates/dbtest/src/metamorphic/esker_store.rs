@@ -182,7 +182,7 @@ fn told<T>(result: esker::Result<T>) -> Outcome<T> {
 }
 
 impl EskerDatabase {
-    /// The database itself.
+    /// Returns the database of the crate `esker`.
     pub fn db(&self) -> &Db {
         &self.db
     }

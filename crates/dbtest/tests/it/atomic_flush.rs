@@ -101,7 +101,8 @@ fn a_crash_leaves_a_batch_in_all_families_or_in_none() {
             write(&db, number, 16 << 10).unwrap();
             match number {
                 10 => db.flush_cf(&families(&db)).unwrap(),
-                // The compaction flushes its family, and atomic_flush the others with it.
+                // The compaction flushes its family, and `atomic_flush` makes it flush the other families
+                // too.
                 20 => db.compact_range(None, None).unwrap(),
                 _ => {}
             }

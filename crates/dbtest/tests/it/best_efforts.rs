@@ -68,7 +68,7 @@ struct FamilyState {
     /// The tables of L0 with the sequence number before the writes that they come from, the newest first.
     level0: Vec<(String, u64)>,
     others: BTreeSet<String>,
-    /// The sequence number of its last row.
+    /// The sequence number of the last row of that state.
     last: u64,
 }
 
@@ -194,7 +194,7 @@ fn every_loss_of_tables_leaves_the_newest_state_that_is_there() {
         for (name, bytes) in kept.iter().filter(|(name, _)| is_data(name)) {
             match rng.u32(..lossy) {
                 0 if lossy > 1 => {
-                    // Gone, or cut short.
+                    // A file is missing, or it is truncated.
                     let _ = fs.remove(&path(name));
                     if rng.bool() {
                         fs.write_file(&path(name), &bytes[..bytes.len() - 1]).unwrap();
@@ -335,7 +335,7 @@ fn the_newest_manifest_that_can_be_read_is_used() {
     for name in &manifests {
         fs.write_file(&path(name), &kept[name]).unwrap();
     }
-    // The one in force is damaged at its beginning, and CURRENT says nothing.
+    // The current MANIFEST is damaged at its beginning, and CURRENT names no file.
     let mut damaged = kept[&manifests[2]].clone();
     damaged[..40].fill(0x55);
     fs.write_file(&path(&manifests[2]), &damaged).unwrap();

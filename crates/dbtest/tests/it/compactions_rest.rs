@@ -94,7 +94,7 @@ impl Case {
         let mut stamped = options.column_family.clone();
         stamped.merge_operator = None;
         settings::set_family(&mut stamped, "comparator", "u64ts").unwrap();
-        // Timestamps of memtables alone need it.
+        // Timestamps that are only in memtables require that concurrent writes to memtables are off.
         let keeps_history = stamped.persist_user_defined_timestamps;
         options.allow_concurrent_memtable_write &= keeps_history;
         let mut refusing = options.column_family.clone();

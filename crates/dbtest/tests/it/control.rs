@@ -139,7 +139,7 @@ fn what_cannot_be_changed_is_named_and_nothing_changes() {
         assert!(error.to_string().contains(part), "{part} is not in {error}");
     }
     assert_eq!(family.current_options().write_buffer_size, 64 << 20);
-    // Each change alone is possible, both together are not.
+    // Each of the two changes is allowed alone, but not both together.
     let error = db
         .set_options(&family, &[("block_align", "true"), ("compression", "kZSTD")])
         .unwrap_err();
@@ -470,7 +470,7 @@ fn aborted_compactions_leave_the_files_and_run_when_they_are_resumed() {
     db.put(b"more", b"").unwrap();
     db.flush().unwrap();
     assert_eq!(levels(&db), [0, 0, 0]);
-    // Each request is taken back.
+    // Compactions stay aborted until both requests to abort are taken back.
     db.resume_all_compactions().unwrap();
     let refused = db.compact_range_cf(&family, None, None).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Incomplete);

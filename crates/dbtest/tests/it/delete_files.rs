@@ -122,7 +122,7 @@ fn several_ranges_go_in_one_step() {
 fn a_clipped_family_has_the_rows_of_the_range_alone() {
     let db = filled();
     let family = db.default_column_family();
-    // In memory and in L0 too, and at the borders.
+    // Rows are in memory and in L0, too, and at the borders of the range.
     for row in [0u16, 99, 100, 299, 300, 500] {
         db.put(row.to_be_bytes(), b"newer").unwrap();
     }
@@ -141,7 +141,7 @@ fn a_clipped_family_has_the_rows_of_the_range_alone() {
             "{files:?}"
         );
     }
-    // Rows of one end alone.
+    // This family has rows only on one side of the range.
     db.put_cf(&family, 10u16.to_be_bytes(), b"").unwrap();
     db.clip_column_family(&family, &begin, &end).unwrap();
     assert!(db.get(10u16.to_be_bytes()).unwrap().is_none());

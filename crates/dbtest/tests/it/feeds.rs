@@ -46,7 +46,7 @@ fn row(sequence: u64, family: &str, key: &str) -> Seen {
     Seen::Row(sequence, family.to_owned(), key.to_owned())
 }
 
-/// All that is there, to the end.
+/// The remaining events of a feed, up to its end.
 fn rest(feed: &mut Feed) -> Vec<Seen> {
     let mut seen = Vec::new();
     while let Some(event) = feed.next().unwrap() {
@@ -132,7 +132,7 @@ fn a_random_history_comes_in_order_across_restarts() {
                     seen = acknowledged;
                 }
                 _ => {
-                    // Without the database's help, from the same place.
+                    // The WALs are read without the database, from the same position.
                     let mut other = Feed::open(&options, DIR, &named("reader")).unwrap();
                     assert_eq!(
                         rest(&mut other),
@@ -180,7 +180,7 @@ fn wals_are_kept_for_a_cursor_and_go_once_they_are_acknowledged() {
             .contains("cursor slow at sequence number 1 keeps 5 WALs")
     );
     assert_eq!(feed_cursors(&options, DIR).unwrap().len(), 1);
-    // In the middle: what is behind it stays.
+    // The feed is acknowledged in the middle: the WALs after that position stay.
     let FeedEvent::Batch(_) = feed.next().unwrap().unwrap() else {
         panic!("no row");
     };
@@ -248,7 +248,7 @@ fn rows_name_their_families_and_dropped_ones_too() {
     );
     let db = Db::open(&options, DIR).unwrap();
     assert_eq!(rest(&mut db.feed(&named("reader")).unwrap()), all);
-    // Restricted to families; the others count, but do not come.
+    // The feed is restricted to some families: rows of other families are counted, but not returned.
     let some = FeedOptions {
         column_families: BTreeSet::from(["gone\n".to_owned(), "default".to_owned()]),
         ..named("reader")
@@ -266,7 +266,7 @@ fn a_section_is_kept_until_its_commit_was_acknowledged() {
     let db = Db::open(&options, DIR).unwrap();
     let mut section = WriteBatch::new();
     section.put(b"prepared", b"");
-    // One before there is a cursor, and one after.
+    // One transaction is prepared before the cursor exists, and one after.
     db.prepare(b"old", &section, &writes).unwrap();
     db.put(b"a", b"").unwrap();
     flush(&db);
@@ -433,7 +433,7 @@ fn a_crash_between_acknowledgements_loses_no_row_and_no_place() {
             }
         });
         let mut acknowledged = BTreeSet::new();
-        // Every few: they are many.
+        // Only some of the disk images are tried, because there are many.
         let images = images.into_iter().flatten().skip(seed as usize).step_by(13);
         for image in images {
             let fs: Arc<dyn FileSystem> = Arc::new(image);

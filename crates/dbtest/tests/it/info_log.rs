@@ -225,7 +225,7 @@ fn lines_that_scripts_read_are_rocksdbs() {
         let line = line.unwrap_or_else(|| panic!("no {words} in\n{log}"));
         line.split_whitespace().map(str::to_owned).collect()
     };
-    // The fields have awk's numbers: release and commit.
+    // The numbers of the fields are those of awk: the release and the commit.
     assert_eq!(fields(&log, "RocksDB version:")[4], "7.8.3");
     assert!(!fields(&log, "Git sha")[4].is_empty());
     let moved = log.lines().find(|line| line.contains(" Moved #"));

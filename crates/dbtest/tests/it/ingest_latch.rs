@@ -262,7 +262,7 @@ fn a_close_ends_an_ingestion_and_its_waiters() {
         }
     };
     beside(&faults, act);
-    // Each of them may come first.
+    // The ingestion or the writers may come first.
     let _ = db.ingest_external_file(&[file], &IngestExternalFileOptions::default());
     // The lock is released first: the close writes, and so calls `act`.
     let waiting = std::mem::take(&mut *waiters.lock().unwrap());
@@ -498,7 +498,8 @@ fn a_crash_loses_no_row_that_is_older_than_the_files() {
 #[test]
 fn a_row_between_the_syncs_of_the_wal_is_as_durable_as_the_files() {
     let (mem, faults, mut over) = over_faults();
-    // The row stays in memory while the WAL is synced, and is written to the WAL when numbers are reserved.
+    // The row stays in memory while the WAL is synced, and is written to the WAL when sequence numbers are
+    // reserved.
     over.manual_wal_flush = true;
     let db = Arc::new(Db::open(&over, DIR).unwrap());
     put(&db, &["x"], "in memory");
@@ -565,12 +566,12 @@ fn a_failed_cut_leaves_nothing() {
     db.put_cf_opt(&db.default_column_family(), b"h", b"free", &at_once())
         .unwrap();
     assert_eq!(files::check(&db).unwrap(), "");
-    // Before an open, which would delete them.
+    // Stray files are looked for before the database is reopened, because an open deletes them.
     assert_eq!(strays(&mem, db), [""; 0]);
 }
 
-/// The numbers that an ingestion has reserved and not used are those of later rows, but not of rows in a WAL
-/// that began meanwhile: a recovery would find a lower number behind a higher one.
+/// Later rows get the sequence numbers that an ingestion has reserved and not used, except rows in a WAL that
+/// began meanwhile: a recovery would find a lower number after a higher one.
 #[test]
 fn numbers_are_not_used_again_in_a_wal_that_began_above_them() {
     let (mem, faults, options) = over_faults();

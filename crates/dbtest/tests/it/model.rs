@@ -67,7 +67,7 @@ struct Heart {
 struct HistoryProgress {
     seed: u64,
     options: String,
-    /// The last step.
+    /// The text of the last step.
     step: String,
 }
 

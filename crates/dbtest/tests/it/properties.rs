@@ -377,8 +377,8 @@ fn reads_of_tables_are_estimated_by_samples() {
         about(after_gets[1], 30_000) && about(after_gets[2], 60_000),
         "{after_gets:?}"
     );
-    // An iterator that reaches a table reads it once; a compaction is no read of users, and its outputs begin
-    // without reads.
+    // An iterator that reaches a table reads it once; a compaction does not count as a read, and its output
+    // tables begin with 0 reads.
     for _ in 0..20_000 {
         let mut iter = held.db.iter();
         iter.seek(b"000050");

@@ -86,7 +86,8 @@ fn the_age_of_recent_rows_changes_while_the_database_is_open() {
             .unwrap();
     };
     set("1000");
-    // Without the sample at the change, a later one would be the first to know these rows.
+    // The change itself samples the time: without that sample, the old rows would get the time of a later
+    // sample.
     grow_old(&db, &clock);
     put(&db, 10..15, "new");
     flush_old(&db, &clock);
@@ -126,7 +127,7 @@ fn recent_rows_go_to_the_level_above() {
             let found = db.get(format!("{key:03}")).unwrap();
             assert_eq!(found.as_deref(), Some(wanted.as_bytes()));
         }
-        // All grow old.
+        // All rows written so far become older than the limit.
         grow_old(&db, &clock);
         put(&db, [20], "newest");
         flush(&db);

@@ -384,7 +384,7 @@ fn the_error_of_a_worker_is_that_of_the_compaction() {
             let result = remote.run(input, dir).unwrap();
             let (version, text) = result.split_at(4);
             let text = std::str::from_utf8(text).unwrap();
-            // The message is "burnt".
+            // The user's message is "burnt".
             let of_disk = text.replacen(
                 "{code=0;subcode=0;severity=0;message=;}",
                 "{code=5;message=6275726E74;}",

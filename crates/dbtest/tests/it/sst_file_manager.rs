@@ -365,7 +365,7 @@ fn a_compaction_without_room_is_not_begun() {
     assert!(error.to_string().starts_with("Compaction too large: "), "{error}");
     assert_eq!(bench.ticker(Ticker::CompactionCancelled), 1);
     db.put(b"k", b"v").unwrap();
-    // An automatic one waits for room.
+    // An automatic compaction waits for room.
     db.set_options(&family, &[("disable_auto_compactions", "false")])
         .unwrap();
     assert_eq!(

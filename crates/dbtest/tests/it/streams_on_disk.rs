@@ -79,14 +79,14 @@ fn flushed(db: &Db, name: &str, streams: u64, keys: u64) -> (usize, usize) {
 fn small_tables_that_take_the_disk_too_long_go_to_level_0() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir.path().join("db"), Duration::from_millis(1));
-    // 16 tables of 40 KiB in 16 ms.
+    // The streams are written as 16 tables of 40 KiB in 16 ms.
     assert_eq!(flushed(&db, "a", 16, 40), (0, 16));
     assert_eq!(flushed(&db, "b", 16, 40), (1, 0));
     // Tables of 100 KiB are large enough to be worth the writes of single files.
     assert_eq!(flushed(&db, "c", 16, 100), (0, 16));
     assert_eq!(flushed(&db, "d", 2, 100), (0, 2));
     assert_eq!(flushed(&db, "e", 2, 40), (1, 0));
-    // After some flushes as many small tables are tried again.
+    // After some flushes the engine writes as many small tables once more, to measure the disk again.
     (0..200).for_each(|at| assert_eq!(flushed(&db, &format!("f{at:03}"), 1, 1), (1, 0)));
     assert_eq!(flushed(&db, "g", 16, 40), (0, 16));
     assert_eq!(flushed(&db, "h", 16, 40), (1, 0));

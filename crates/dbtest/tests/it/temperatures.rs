@@ -311,7 +311,7 @@ fn what_writes_cost_is_told_in_one_table() {
         cell("wps") > 0.0 && cell("cpu/w(us)") >= 0.0 && cell("stall%") < 100.0,
         "{text}"
     );
-    // Each round of rows was flushed, and compacted with all before it.
+    // Each round of rows was flushed, and compacted with all earlier rows.
     assert!((1.0..4.0).contains(&cell("w-amp")), "{text}");
     let level = |name: &str| rows.iter().find(|row| row.first() == Some(&name)).cloned();
     assert_eq!(level("L0").unwrap()[1..3], ["kNoCompression", "2"], "{text}");

@@ -282,7 +282,7 @@ fn threads_prepare_themselves_before_their_next_work() {
         let record = prepared.clone();
         pool.prepare_threads(ThreadPriority::High, move || {
             record.lock().push(std::thread::current().id());
-            // The thread works on.
+            // The thread continues to work after the panic.
             assert!(round < 2, "a preparation that panics");
         });
         for flusher in [write(), write()] {
@@ -360,7 +360,7 @@ fn table(db: &Db, keys: [&[u8]; 2]) {
 /// Writes two tables over the same keys. The second meets the first in the last level.
 fn two_tables(db: &Db, keys: [&[u8]; 2]) {
     table(db, keys);
-    // A table that met the second one before would not be in the last level.
+    // The first table must be in the last level before the second table is written.
     db.wait_for_compact().unwrap();
     table(db, keys);
 }

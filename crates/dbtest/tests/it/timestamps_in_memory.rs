@@ -82,7 +82,7 @@ fn the_newest_one_is_known() {
     assert_eq!(newest(&db), Some(7));
     flush(&db);
     assert_eq!(newest(&db), Some(7));
-    // A later memtable is asked first, whatever its timestamps are.
+    // The newest memtable with rows decides, even if an older memtable has a newer timestamp.
     put(&db, "c", 3, "later");
     assert_eq!(newest(&db), Some(3));
     flush(&db);

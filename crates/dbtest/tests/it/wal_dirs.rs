@@ -233,7 +233,7 @@ fn repair_takes_no_wal_of_another_and_passes_over_none() {
     assert_eq!(wals(&fs, "/wals"), before);
     Db::repair(&own, "/db").unwrap();
     assert_eq!(keys_in(&own, "/db").unwrap(), "a");
-    // The same test with the directories exchanged.
+    // The previous test is repeated with the two directories exchanged.
     put(&plain, "/second", "b");
     let before = wals(&fs, "/second");
     assert_refused(

@@ -158,7 +158,7 @@ fn master_keys_change_by_compaction_and_a_plain_copy_is_plain() {
         let family = db.default_column_family();
         db.compact_range_cf_opt(&family, None, None, &all).unwrap();
         db.close().unwrap();
-        // A second open begins a MANIFEST and writes OPTIONS anew.
+        // A second open begins a new MANIFEST and a new OPTIONS file.
         Db::open(&options(fs.clone()), DIR).unwrap().close().unwrap();
         let keys: Vec<_> = files(&mem, Path::new(DIR))
             .into_iter()

@@ -158,7 +158,7 @@ fn a_file_without_a_header_is_empty_and_a_damaged_one_is_an_error() {
         assert_eq!(error.kind(), ErrorKind::Corruption, "byte {at}");
         assert!(error.to_string().contains(FILE), "{error}");
     }
-    // A file of another program.
+    // This file was written by another program, without encryption.
     mem.write_file(path, &[b'x'; 10_000]).unwrap();
     let error = fs.read_file(path).unwrap_err().to_string();
     assert!(error.contains("not encrypted") && error.contains(FILE), "{error}");

@@ -43,7 +43,7 @@ pub struct WriteBatch {
     save_points: Vec<SavePoint>,
     /// The error of the first operation that was refused because it, or the batch with it, is too large.
     refused: Option<Error>,
-    /// The maximum of `rep.len()`.
+    /// The maximum of `rep.len()`, the size of the batch in bytes.
     max_bytes: usize,
 }
 
@@ -162,7 +162,7 @@ impl WriteBatch {
     /// Limits the [size](WriteBatch::data_size) of the batch in bytes; 0: no limit, which is the default. An
     /// operation that would make the batch larger is not added, and the batch can no longer be written:
     /// [`status`](WriteBatch::status) is `Aborted`, RocksDB's `MemoryLimit`, until the operation is rolled
-    /// back to a save point or the batch is cleared. Operations that the batch has already stay.
+    /// back to a save point or the batch is cleared. Operations that are in the batch already stay.
     pub fn set_max_bytes(&mut self, max_bytes: usize) {
         self.max_bytes = match max_bytes {
             0 => usize::MAX,
@@ -170,9 +170,9 @@ impl WriteBatch {
         };
     }
 
-    /// `InvalidArgument` that names the part that is too large, or `Aborted` if the
-    /// [limit](WriteBatch::set_max_bytes) was reached, if an operation was refused since the batch was made
-    /// or cleared.
+    /// The error of the first operation that was refused since the batch was created or cleared:
+    /// `InvalidArgument` with the name of the part that is too large, or `Aborted` if the
+    /// [limit](WriteBatch::set_max_bytes) was reached.
     pub fn status(&self) -> Result<()> {
         match &self.refused {
             Some(error) => Err(error.clone()),
@@ -393,7 +393,7 @@ impl WriteBatch {
         }
     }
 
-    /// Removes the operation that was appended at `len`: the batch is too large with it.
+    /// Removes the operation that was appended at `len`, because it makes the batch too large.
     #[cold]
     #[inline(never)]
     fn refuse_from(&mut self, len: usize) {

@@ -57,7 +57,7 @@ impl Db {
         }
         if comparator.compare(end, &last).is_le() {
             self.delete_range_cf_opt(family, end, &last, &writes)?;
-            // The end of a range is not in it.
+            // The end of a range deletion is exclusive, so the last key is deleted by itself.
             self.delete_cf_opt(family, &last, &writes)?;
         }
         let thorough = CompactRangeOptions {

@@ -139,7 +139,7 @@ impl Db {
             let number = inner.state.lock().current_wal();
             let path = filename::wal(&inner.wal_dir, number);
             let size = match inner.options.fs.size(&path) {
-                // A flush began the next WAL, and this one was archived or deleted.
+                // A flush began the next WAL, and the WAL that was listed as current was archived or deleted.
                 Err(error)
                     if error.kind() == ErrorKind::NotFound && inner.state.lock().current_wal() != number =>
                 {

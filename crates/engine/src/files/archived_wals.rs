@@ -10,7 +10,7 @@ use vfs::FileSystem;
 /// The name of the directory, in that of the WALs.
 pub(crate) const ARCHIVE: &str = "archive";
 
-/// The directory of archived WALs, where the live ones lie in `wal_dir`.
+/// Returns the directory of archived WALs, if the live WALs are in `wal_dir`.
 pub(crate) fn directory(wal_dir: &Path) -> PathBuf {
     wal_dir.join(ARCHIVE)
 }

@@ -1,4 +1,4 @@
-//! Copies and links of files, and directories of them.
+//! Copies and links files and whole directories.
 
 use std::path::Path;
 use std::sync::Arc;

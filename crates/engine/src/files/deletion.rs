@@ -111,7 +111,7 @@ impl Deletion {
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 names => names?,
             };
-            // The first directory with a name has deleted or queued it, if two are the same.
+            // If two directories are the same, the first pass has already deleted or queued the file.
             for name in names.iter().filter(|name| is_trash(name)) {
                 let path = dir.join(name);
                 if let Some(manager) = self.manager_of(&path) {

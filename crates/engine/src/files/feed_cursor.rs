@@ -27,7 +27,7 @@ const EXTENSION: &str = ".cursor";
 /// The longest name of a cursor.
 const LONGEST_NAME: usize = 64;
 
-/// A cursor as its file has it.
+/// The contents of a cursor's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cursor {
     pub name: String,

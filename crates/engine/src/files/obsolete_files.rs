@@ -41,7 +41,8 @@ struct Queue {
     table_bytes: u64,
     /// Handles to be dropped: the last handle of a file closes it.
     to_close: Vec<Arc<dyn FileSync>>,
-    /// Obsolete tables with blocks in the block cache, and the aggressiveness of erasing these.
+    /// Obsolete tables with blocks in the block cache, and the value of `uncache_aggressiveness` for each
+    /// table.
     uncached: Vec<(Arc<Table>, u32)>,
     /// The holds that are in force, oldest first: while there is one, no file is deleted.
     holds: Vec<Hold>,
@@ -60,7 +61,7 @@ pub(crate) struct Hold {
     id: u64,
     /// The description of the requester, for people.
     pub holder: Arc<str>,
-    /// The time of the request.
+    /// The time at which the deletion was requested.
     pub since: Duration,
 }
 
@@ -87,11 +88,11 @@ impl ObsoleteFiles {
 
     /// From now on `archive` takes obsolete WALs.
     pub fn archive_in(&self, archive: Arc<WalArchive>) {
-        // A database is opened once.
+        // The archive is set only once, because a database is opened once.
         let _ = self.archive.set(archive);
     }
 
-    /// The deletion of single files.
+    /// The state of the deletion of single files.
     pub fn deletion(&self) -> &Arc<Deletion> {
         &self.deletion
     }

@@ -27,7 +27,7 @@ pub(crate) struct RowCache {
 }
 
 impl RowCache {
-    /// Rows in `cache`.
+    /// Stores rows in `cache`.
     pub fn new(cache: Arc<BlockCache>) -> RowCache {
         let id = cache.new_id();
         RowCache { cache, id }

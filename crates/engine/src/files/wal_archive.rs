@@ -44,7 +44,7 @@ pub(crate) struct WalArchive {
     /// WALs of these numbers are deleted and not archived: recovery ended in front of them, and their rows
     /// are in no table.
     unread: OnceLock<Range<u64>>,
-    /// A WAL was moved since the last look.
+    /// True if a WAL was moved since the last check.
     moved: AtomicBool,
     /// The time of the next look, in microseconds of the clock. Without an archive there is one only after a
     /// cursor was dropped.
@@ -86,7 +86,7 @@ pub(crate) fn remove_empty(fs: &dyn FileSystem, wal_dir: &Path) -> Result<()> {
 }
 
 impl WalArchive {
-    /// The archive as the options have it.
+    /// Creates the archive that the options describe.
     pub fn new(options: &Options, wal_dir: &Path, deletion: Arc<Deletion>, log: Arc<InfoLog>) -> WalArchive {
         WalArchive {
             fs: options.fs.clone(),
@@ -119,7 +119,7 @@ impl WalArchive {
         self.is_on() || self.has_cursors()
     }
 
-    /// Reads the cursors anew. If they cannot be read, the last answer stands.
+    /// Reads the cursors again. If they cannot be read, the last result stays in use.
     pub fn look_for_cursors(&self) {
         if let Err(error) = self.cursors() {
             log_line!(self.log, Warn, "Can't read the cursors of change feeds: {error}");
@@ -137,7 +137,7 @@ impl WalArchive {
         self.names.lock()
     }
 
-    /// Recovery ended in front of the WALs of these numbers.
+    /// Recovery ended before the WALs with these numbers.
     pub fn leave_unread(&self, numbers: Range<u64>) {
         // The numbers are set once: a database is recovered once.
         let _ = self.unread.set(numbers);

@@ -375,7 +375,7 @@ struct Entries<'a> {
     any_seqno: bool,
     last: Vec<u8>,
     bounds: Option<(Vec<u8>, Vec<u8>)>,
-    /// The bounds without range deletions.
+    /// The smallest and largest key, without range deletions.
     points: Option<(Vec<u8>, Vec<u8>)>,
     seqnos: (SeqNo, SeqNo),
     count: u64,

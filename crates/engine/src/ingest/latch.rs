@@ -33,7 +33,7 @@ impl Drop for HeldLatch<'_> {
     }
 }
 
-/// Sequence numbers that no row gets.
+/// Reserved sequence numbers, which no row gets.
 pub(super) struct Reserved<'a> {
     /// The last sequence number before the reserved ones.
     pub before: SeqNo,
@@ -60,7 +60,7 @@ impl DbInner {
             for own in families {
                 own.family.check_writable()?;
             }
-            // Files that are ingested behind are older than every row.
+            // Files that are ingested behind all others are older than every row.
             let latched = families.iter().filter(|own| !own.options.ingest_behind);
             let latched = latched.map(|own| (own.family.clone(), own.ranges()));
             state.range_latch = Some(RangeLatch::new(latched));
@@ -161,7 +161,7 @@ impl DbInner {
 fn overlapping(families: &[PreparedFamily]) -> Result<Vec<u32>> {
     let mut overlapping = Vec::new();
     for own in families {
-        // Files that are ingested behind are newer than no row.
+        // Files that are ingested behind all others are newer than no row.
         if own.options.ingest_behind || !own.overlaps_memtables(&own.family.super_version.load())? {
             continue;
         }

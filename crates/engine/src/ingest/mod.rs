@@ -56,7 +56,7 @@ use prepare::PreparedFamily;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct FileIngestionHandle {
-    /// Keeps the database open.
+    /// The reference that keeps the database open.
     db: Arc<Handle>,
     families: Vec<PreparedFamily>,
 }

@@ -31,7 +31,7 @@ pub(crate) struct PreparedFamily {
 /// A file that is in the directory and in no version.
 pub(crate) struct PreparedFile {
     pub external: ExternalFile,
-    /// The original path.
+    /// The path of the file before the ingestion.
     pub from: PathBuf,
     /// The path in the directory; the file may be missing if it could not be brought there.
     pub path: PathBuf,

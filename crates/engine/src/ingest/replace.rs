@@ -167,7 +167,7 @@ pub(super) enum Replaced {
     Part,
 }
 
-/// `version` after `change`.
+/// Returns `version` with `change` applied.
 pub(super) fn changed(version: &Arc<Version>, change: &VersionEdit) -> Result<Arc<Version>> {
     let mut builder = VersionBuilder::new(version);
     builder.apply(change)?;

@@ -442,7 +442,7 @@ impl DbInner {
             return Next::Nothing;
         };
         if !state.handed_over.is_empty() {
-            // Another thread may run the next one meanwhile.
+            // Another thread may run the next bottom-priority compaction meanwhile.
             self.work.notify_bottom();
         }
         // A failure has latched the database, which reports it.
@@ -899,7 +899,7 @@ mod tests {
         assert_eq!(divided(1, 0, bytes(2), || 3), 2);
         assert_eq!(divided(1, 3, bytes(10), || 3), 3);
         assert_eq!(divided(1, 0, bytes(10), || 0), 1);
-        // max_subcompactions holds in any case.
+        // The number of threads of `max_subcompactions` is allowed even without idle processors.
         assert_eq!(divided(4, 0, bytes(10), || 1), 4);
         assert_eq!(divided(4, 1, bytes(10), || 9), 4);
         // Small compactions and a limit of 1 do not ask for idle processors.

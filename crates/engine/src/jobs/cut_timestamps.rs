@@ -22,7 +22,7 @@ pub(crate) struct CutMemtables {
 struct Newest(Option<u64>);
 
 impl Newest {
-    /// Notes the timestamp that a key ends with, and returns the key without it.
+    /// Records the timestamp at the end of a key, and returns the key without it.
     fn note<'k>(&mut self, user_key: &'k [u8]) -> &'k [u8] {
         let (bare, timestamp) = user_key.split_at(user_key.len().saturating_sub(size_of::<u64>()));
         let mut bytes = [0; size_of::<u64>()];
@@ -31,7 +31,7 @@ impl Newest {
         bare
     }
 
-    /// Notes the timestamp that a key ends with, and returns the key with the minimum timestamp instead.
+    /// Records the timestamp at the end of a key, and returns the key with the minimum timestamp instead.
     fn cut(&mut self, user_key: &[u8]) -> Vec<u8> {
         [self.note(user_key), &[0; size_of::<u64>()]].concat()
     }

@@ -274,7 +274,7 @@ impl DbInner {
         let lacks_room = lacks_room(&background_error);
         let fs = &self.options.fs;
         let may = match lacks_room {
-            // The disk is not asked.
+            // For a limit of the SST file manager, the free space of the disk is not queried.
             true if background_error.kind() == ErrorKind::SpaceLimit => true,
             true => {
                 !matches!(fs.free_space(&self.dir), Err(error) if error.kind() == ErrorKind::NotSupported)

@@ -128,7 +128,7 @@ fn merger_of(shared: &Shared<'_>, options: &ColumnFamilyOptions, stored: Option<
     }
 }
 
-/// The block cache of a family with these options.
+/// Returns the block cache of a family with these options.
 fn block_cache(shared: &Shared<'_>, options: &ColumnFamilyOptions) -> Option<Arc<BlockCache>> {
     match (&options.table.block_cache, options.table.no_block_cache) {
         (_, true) => None,

@@ -371,8 +371,8 @@ impl DbInner {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Counts the tables of a flush. A waiter that sees the flush ended sees its counts too: listeners are
-    /// notified later.
+    /// Counts the tables of a flush. They are counted before waiters see that the flush has ended, so a
+    /// waiter sees its counts too; listeners are notified later.
     fn count_flushed(&self, outcomes: &[Outcome], took: Duration) {
         for tables in outcomes.iter().flatten().filter(|tables| !tables.is_empty()) {
             self.stats.record(Histogram::FlushTime, took.as_micros() as u64);

@@ -73,8 +73,9 @@ impl Db {
     }
 
     /// The newest timestamp that `family` has seen; `None` if there is none: RocksDB's
-    /// `GetNewestUserDefinedTimestamp`. It is that of the newest memtable with rows, or, if no memtable has
-    /// any, the one that the last flush has removed from its rows. Reads each row of that memtable.
+    /// `GetNewestUserDefinedTimestamp`. It is the newest timestamp of the newest memtable with rows. If no
+    /// memtable has rows, it is the newest timestamp that the last flush has removed from the rows that it
+    /// wrote. The call reads each row of that memtable.
     ///
     /// # Errors
     /// `InvalidArgument` if the family has no timestamps, `NotSupported` if its tables have timestamps.

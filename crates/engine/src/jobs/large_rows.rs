@@ -31,8 +31,8 @@ impl RefusedRow {
         }
     }
 
-    /// Excludes the file that holds the row from compactions of `own`, or all files of `plan` if the file is
-    /// not known.
+    /// Excludes the file with the row from compactions of the family with the state `own`. If that file is
+    /// unknown, excludes all files of `plan`.
     pub fn leave_files_alone(&self, own: &mut FamilyState, plan: &Plan) {
         let is_meant = |number: u64| self.file.is_none_or(|file| file == number);
         for (_, file) in plan.files().filter(|(_, file)| is_meant(file.number)) {

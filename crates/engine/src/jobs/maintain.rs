@@ -86,10 +86,10 @@ impl Db {
         self.inner().compact_range(&family.0, options, begin, end)
     }
 
-    /// Compacts the files of these [numbers](crate::LiveFile::number) to `output_level`, on the
-    /// caller's thread. Other files are included if newer data would otherwise come below older data:
-    /// overlapping older files of L0, and the files in the key range in every level down to the output.
-    /// Returns the numbers of the output files.
+    /// Compacts the files of these [numbers](crate::LiveFile::number) to `output_level`, on the caller's
+    /// thread. Other files are included if newer data would otherwise be moved below older data: overlapping
+    /// older files of L0, and the files in the key range in every level down to the output. Returns the
+    /// numbers of the output files.
     ///
     /// # Errors
     /// `InvalidArgument` if a file or the level does not exist, the output level is above a file, or this

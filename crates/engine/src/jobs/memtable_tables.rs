@@ -91,7 +91,7 @@ impl DbInner {
         };
         let memtables = cut.as_ref().map_or(memtables, |cut| &cut.memtables);
         let mut writer = MemtableWriter::new(self, family, memtables, placed, job)?;
-        // Rows without timestamps are older than it.
+        // Rows whose timestamps are removed are older than `full_history_ts_low`.
         writer.full_history_ts_low = cut.as_ref().and_then(|cut| cut.full_history_ts_low.clone());
         let rest = Destination {
             level: None,

@@ -93,7 +93,7 @@ const CODES: &[(ErrorKind, u8, u8)] = &[
     (ErrorKind::ColumnFamilyDropped, 15, 0),
 ];
 
-/// The code of success.
+/// RocksDB's status code of success.
 const OK: u8 = 0;
 
 fn write_status(text: &mut TextWriter, status: &Result<()>) {

@@ -41,7 +41,7 @@ impl Moment {
             Some(current) => {
                 match parse_current(current).map_err(|error| error.in_file(&filename::current(dir))) {
                     Ok(named) => if_there(fs.open_random(&dir.join(named), &OpenOptions::default()))?,
-                    // CURRENT does not decide.
+                    // In a best-efforts recovery, a damaged CURRENT does not decide which MANIFEST is read.
                     Err(_) if options.best_efforts_recovery => None,
                     Err(error) => return Err(error),
                 }

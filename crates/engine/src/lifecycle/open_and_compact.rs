@@ -393,10 +393,10 @@ fn options_of(
     options.info_log.clone_from(&given.info_log);
     options.file_checksum_gen_factory = given.file_checksum_gen_factory;
     options.row_limit = given.row_limit;
-    // These files are the writer's.
+    // Info logs and WALs belong to the database that writes, so this process uses none of their directories.
     options.db_log_dir = String::new();
     options.wal_dir = String::new();
-    // Each table is opened once.
+    // All tables stay open, so that each is opened once.
     options.max_open_files = -1;
     options.strict_options_file = false;
     options.column_families.retain(|name, _| *name == input.cf_name);

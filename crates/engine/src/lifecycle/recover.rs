@@ -64,7 +64,7 @@ struct Replayed {
     end: Predecessor,
     /// The last WAL read, as the next one describes it with `track_and_verify_wals`.
     observed: Option<PredecessorWal>,
-    /// The end of its last record.
+    /// The end of the WAL's last record.
     observed_end: u64,
     /// The WALs read so far.
     wals: Vec<u64>,
@@ -182,7 +182,7 @@ impl DbInner {
             return Ok(Vec::new());
         }
         self.check_no_sections()?;
-        // First the error that says where the WALs are.
+        // The error that says where the WALs are comes first.
         self.check_unread_wals()?;
         self.check_any_wal(manifest.number())?;
         self.check_recorded_wals(manifest.wals())?;
@@ -943,7 +943,7 @@ impl LiveDropped {
         self.went_on_at == Some(end)
     }
 
-    /// Resumes the reader at `end`.
+    /// Lets the reader of a WAL continue at `end`.
     fn read_again(&mut self, reader: &mut wal::Reader, end: u64) {
         self.before.extend_from_slice(&reader.dropped()[..self.confirmed]);
         self.confirmed = 0;

@@ -173,7 +173,7 @@ impl DbInner {
         self.wake_jobs_and_writers(&mut state);
         drop(state);
         if records_times {
-            // Rows that exist are known to be this old.
+            // The sample records that the rows written so far are at least as old as this change.
             self.record_seqno_time();
             self.obsolete.wake();
         }

@@ -17,7 +17,7 @@ use crate::write::predecessor::Predecessor;
 pub(crate) enum Filtered {
     /// Apply the record.
     AsItIs,
-    /// Apply this batch instead.
+    /// Apply this batch instead of the record.
     Changed(WriteBatch),
     /// Stop the replay before the record.
     Stop,

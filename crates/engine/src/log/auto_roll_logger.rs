@@ -221,7 +221,7 @@ mod tests {
         fn new() -> Bench {
             let (fs, clock) = (MemFs::new(), Arc::new(ManualClock::default()));
             fs.create_dir_all(Path::new("/db")).unwrap();
-            // The 21st of November 2026, ten o'clock.
+            // The time is 10 o'clock on the 21st of November 2026.
             clock.advance(Duration::from_micros(1_795_255_200_123_456));
             let options = Options {
                 fs: Arc::new(fs.clone()),
@@ -244,7 +244,7 @@ mod tests {
         }
     }
 
-    /// Lines without the thread id.
+    /// Returns the lines without their thread ids.
     fn lines(text: &str) -> Vec<String> {
         let strip = |line: &str| {
             let (stamp, rest) = line.split_once(' ').unwrap();

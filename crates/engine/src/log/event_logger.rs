@@ -222,7 +222,7 @@ impl EventListener for InfoLog {
                     false => family,
                 };
                 let ended = |cause: &StallCause| match cause {
-                    // Other stalls of the family are independent of these.
+                    // Other stalls of the family are independent of stalls with these causes.
                     StallCause::LowPriority | StallCause::WriteBufferManagerLimit | StallCause::WalLocked => {
                         format!("Writes go on: they were {previous}")
                     }

@@ -12,7 +12,7 @@ use base::{Error, Result};
 pub enum CacheEntryRole {
     /// Blocks that wait while a compression dictionary is made of them.
     CompressionDictionaryBuildingBuffer,
-    /// Filters that are built.
+    /// The memory of filters while they are built.
     FilterConstruction,
     /// Open tables: index and filter, if these are not in the cache as blocks, and the rest.
     BlockBasedTableReader,
@@ -44,7 +44,7 @@ pub enum Charged {
     Enabled,
     /// The memory is not charged.
     Disabled,
-    /// By [`CacheUsageOptions::options`], or else it is not charged. Default.
+    /// The memory is charged if [`CacheUsageOptions::options`] says so, and otherwise not. Default.
     #[default]
     Fallback,
 }

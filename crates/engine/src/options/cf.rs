@@ -386,7 +386,7 @@ enum_option!(IndexType, "index type",
 /// See the example of [`BlockBasedOptions`](crate::BlockBasedOptions).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataBlockIndexType {
-    /// Binary search.
+    /// Data blocks are searched by binary search alone.
     BinarySearch,
     /// A hash index, and binary search if that is inconclusive.
     BinaryAndHash,
@@ -408,10 +408,10 @@ enum_option!(IndexShortening, "index shortening mode",
 /// See the example of [`BlockBasedOptions`](crate::BlockBasedOptions).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PrepopulateBlockCache {
-    /// No blocks.
+    /// No blocks are inserted into the block cache.
     #[default]
     Disable,
-    /// Blocks written by flushes.
+    /// Blocks that flushes write are inserted into the block cache.
     FlushOnly,
     /// Blocks written by flushes and by compactions of level 0, and, from other compactions, blocks whose
     /// inputs are in the cache.
@@ -441,10 +441,10 @@ enum_option!(PrepopulateBlockCache, "what is put into the cache",
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PrepopulateBlobCache {
-    /// No values.
+    /// No values are inserted into the blob cache.
     #[default]
     Disable,
-    /// Values written by flushes.
+    /// Values that flushes write are inserted into the blob cache.
     FlushOnly,
 }
 

@@ -44,9 +44,9 @@ const PACED_BYTES_PER_SYNC: u64 = 1 << 20;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileChecksumGenFactory {
-    /// Files have no checksums.
+    /// Whole files have no checksums.
     None,
-    /// CRC-32C, under RocksDB's name `FileChecksumCrc32c`.
+    /// Each file has a CRC-32C, under RocksDB's name `FileChecksumCrc32c`.
     Crc32c,
 }
 
@@ -225,7 +225,7 @@ option_table! {
         follower_refresh_catchup_period_ms: u64 = 10_000;
         /// The number of retries of a failed catch-up of a follower before the next period. Default: 10.
         follower_catchup_retry_count: u64 = 10;
-        /// The delay between these retries in milliseconds. Default: 100.
+        /// The delay between the retries of a follower's failed catch-up, in milliseconds. Default: 100.
         follower_catchup_retry_wait_ms: u64 = 100;
         /// Reads table files bypassing the page cache (`O_DIRECT`). Default: false.
         use_direct_reads: bool = false, domain["false", "false", "true"];
@@ -284,10 +284,12 @@ option_table! {
         /// The period in seconds at which the differences of the tickers of `statistics` are recorded for
         /// `Db::get_stats_history`. 0: never. Default: 600.
         stats_persist_period_sec: u64 = 600, mutable = true, domain["0", "1", "600"];
-        /// The memory in bytes for these differences; the oldest are dropped. Default: 1 MiB.
+        /// The memory in bytes for the recorded differences of tickers; the oldest are dropped. Default: 1
+        /// MiB.
         stats_history_buffer_size: usize = 1 << 20, mutable = true, domain["0", "16384", "1048576"];
-        /// Keeps these differences on disk instead, in the column family `___rocksdb_stats_history___`, where
-        /// RocksDB looks for them too. About 10 KB per period, never removed automatically. Default: false.
+        /// Keeps the recorded differences of tickers on disk instead of in memory, in the column family
+        /// `___rocksdb_stats_history___`, where RocksDB looks for them too. They take about 10 KB per period,
+        /// and are never removed automatically. Default: false.
         persist_stats_to_disk: bool = false;
         /// Refuses to open a database whose OPTIONS file cannot be read, or has an option that Esker does not
         /// have, is not at RocksDB's default and affects results, durability or space (`OptionsFile::lost`):

@@ -34,9 +34,9 @@ const NOT_ROCKSDBS: &[&str] = &[
     "verify_stops_writes",
 ];
 
-/// Options that are newer than that release, and their release: older ones would refuse a file with them.
-/// They are written only if they are not at their defaults, to a file that names a release that knows them:
-/// older releases may then ignore them.
+/// Options that are newer than the release that OPTIONS files name by default, each with its first release:
+/// older releases would refuse a file with such an option. If such an option is not at its default, the file
+/// names a release that knows the option, so that older releases may ignore it.
 const LATER_THAN_OURS: &[(&str, &str)] = &[
     ("block_protection_bytes_per_key", "8.3.0"),
     ("decouple_partitioned_filters", "9.6.0"),
@@ -258,7 +258,7 @@ impl OptionsFile {
         self.section("CFOptions", Some(family))?.get("comparator")
     }
 
-    /// `num_levels` of `family`.
+    /// Returns the option `num_levels` of `family`.
     pub(crate) fn num_levels(&self, family: &str) -> Option<i32> {
         self.section("CFOptions", Some(family))?
             .get("num_levels")?

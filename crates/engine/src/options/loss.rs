@@ -15,7 +15,7 @@ use std::fmt;
 pub enum OptionLoss {
     /// Reads, writes or the open may have other results than in RocksDB.
     Results,
-    /// Less survives a crash, or damage is noticed later.
+    /// Less data survives a crash than in RocksDB, or damage is detected later.
     Durability,
     /// The files of the database take more space.
     Space,

@@ -11,11 +11,11 @@ pub enum PinningTier {
     /// `pin_top_level_index_and_filter`.
     #[default]
     Fallback,
-    /// No tables.
+    /// The metadata of no table is pinned.
     None,
     /// Tables that flushes wrote, and other tables in level 0 that are not larger than those.
     FlushedAndSimilar,
-    /// All tables.
+    /// The metadata of all tables is pinned.
     All,
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::merge::{self, MergeOperator};
 
-/// The family every database has.
+/// The name of the column family that every database has.
 pub const DEFAULT_COLUMN_FAMILY: &str = "default";
 
 /// The name of the family of statistics, which is RocksDB's.

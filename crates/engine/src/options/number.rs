@@ -113,9 +113,9 @@ mod tests {
         pub struct Edges {
             /// A number of 54 bits.
             wide: u64 = 0, range(1, 1 << 53);
-            /// The greatest number but one.
+            /// A number with the range from 0 to `u64::MAX - 1`.
             most: u64 = 0, range(0, u64::MAX - 1);
-            /// A share.
+            /// A fraction with the range from 0 to 0.25.
             share: f64 = 0.0, range(0.0, 0.25);
         }
         components {}

@@ -18,7 +18,7 @@ use super::{BlockBasedOptions, ColumnFamilyOptions, DbPath, Options};
 
 /// The options of a struct that are not rows: other structs, and directories.
 trait Nested: OptionTable {
-    /// The names of these fields.
+    /// The names of the serialized fields.
     const NAMES: &'static [&'static str];
 
     fn write<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error>;

@@ -30,9 +30,10 @@ pub struct SstFileManagerOptions {
     /// deleted at once. Default: 0.25.
     pub max_trash_db_ratio: f64,
     /// The bytes by which a larger file is truncated at a time, until it is gone. Each truncation counts
-    /// against the rate, and the next one waits. A file with another name, of a checkpoint for instance, is
-    /// deleted whole. 0: all files are, which a directory needs that read-only databases, secondaries or
-    /// followers read: they may have an obsolete table open, and would find it damaged. Default: 64 MiB.
+    /// against the rate, and the next one waits. A file with a second hard link, in a checkpoint for
+    /// instance, is deleted whole. 0: every file is deleted whole. Set 0 if read-only databases, secondaries
+    /// or followers read the directory: they may have an obsolete table open, and would find a truncated
+    /// table damaged. Default: 64 MiB.
     pub bytes_max_delete_chunk: u64,
     /// The clock of the rate. Default: the machine's clock.
     pub clock: Arc<dyn Clock>,
@@ -267,7 +268,7 @@ impl Drop for SstFileManager {
     fn drop(&mut self) {
         self.trash.close();
         if let Some(Some(lane)) = self.lane.get() {
-            // This may be a thread of the pool.
+            // The current thread may be one of the pool, so it does not wait for the threads of the pool.
             lane.leave();
         }
     }

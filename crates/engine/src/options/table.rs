@@ -23,7 +23,7 @@ pub trait OptionValue: Sized {
         Self::parse(text)
     }
 
-    /// The text form.
+    /// The text form of the option's value.
     fn text(&self) -> String;
 
     /// The value as a number, if a range can apply.

@@ -38,25 +38,25 @@ use crate::options::thread_preparation::{Preparation, Prepared};
 /// See the example of [`ThreadPool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadPriority {
-    /// Automatic compactions into the last level, which rarely end a stall of writes. Without such threads,
-    /// which is the default, those of [`Low`](ThreadPriority::Low) run them.
+    /// Automatic compactions into the last level, which rarely end a stall of writes. By default there are no
+    /// threads of this priority, and those of [`Low`](ThreadPriority::Low) run these compactions.
     Bottom,
-    /// Compactions.
+    /// Compactions by threads of low priority.
     Low,
-    /// Flushes.
+    /// Flushes by threads of high priority.
     High,
 }
 
 /// A kind of work, each with threads of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Flushes.
+    /// The work is a flush.
     Flush,
-    /// Compactions.
+    /// The work is a compaction.
     Compaction,
-    /// Deletion of files, and periodic work.
+    /// The work is the deletion of files, or a periodic task.
     Housekeeping,
-    /// Compactions into the last level, handed over by threads for compactions.
+    /// The work is a compaction into the last level, which a thread for compactions has handed over.
     Bottom,
 }
 
@@ -77,7 +77,7 @@ impl Kind {
 /// The result of a lane's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// The turn did something: there may be more.
+    /// The turn did some work, and there may be more work.
     Again,
     /// The turn found no work.
     Nothing,
@@ -85,7 +85,7 @@ pub(crate) enum Next {
     After(Duration),
 }
 
-/// One turn of a lane.
+/// A function that does one turn of a lane, and returns whether another turn is needed.
 type Turn = Arc<dyn Fn() -> Next + Send + Sync>;
 
 /// Background threads for any number of databases, passed to each by
@@ -293,7 +293,7 @@ impl ThreadPool {
         };
         let line = &mut state.lines[kind as usize];
         let started = match kind {
-            // The pool's user decides about these threads.
+            // The user of the pool sets the number of these threads.
             Kind::Bottom => Ok(()),
             _ => {
                 line.most = line.most.max(most);
@@ -355,8 +355,8 @@ impl Lane {
         line.most > 0 && (line.threads > 0 || self.pool.0.start_thread(&mut state, kind).is_ok())
     }
 
-    /// The number of processors that neither the program nor background work uses, the thread of the caller
-    /// included in the latter. 0 in a simulation.
+    /// The number of processors that neither the program nor background work uses. The thread of the caller
+    /// counts as background work. 0 in a simulation.
     pub fn idle_processors(&self) -> usize {
         if base::sync::SIMULATED {
             return 0;
@@ -366,7 +366,7 @@ impl Lane {
         pool.processors.lock().idle(now, process)
     }
 
-    /// Runs `work` on a thread that is not the pool's, and counts it as background work.
+    /// Runs `work` on a thread outside the pool, and counts the thread as background work.
     pub fn work<T>(&self, work: impl FnOnce() -> T) -> T {
         let _counted = Counted::begin(&self.pool.0.processors);
         work()
@@ -414,7 +414,7 @@ impl Lane {
         let Some(lane) = state.lanes.get_mut(&self.id) else {
             return BTreeMap::new();
         };
-        // With this limit the lane is not queued any more.
+        // A lane whose limit of turns is 0 is not queued again.
         lane.most = 0;
         let (kind, timer) = (lane.kind, lane.timer.take());
         state.timers.remove(&(timer.unwrap_or_default(), self.id));
@@ -450,7 +450,7 @@ impl Drop for Lane {
     }
 }
 
-/// Counts a thread as background work while it lives.
+/// A guard: its thread counts as background work until the guard is dropped.
 struct Counted<'a> {
     processors: &'a Mutex<Processors>,
     before: Duration,
@@ -528,7 +528,7 @@ impl Pool {
         let mut prepared = Prepared::default();
         while state.age == age {
             if let Some(prepare) = prepared.due(&state.lines[kind as usize].preparation) {
-                // A panic there concerns no database.
+                // A panic in the preparation of a thread affects no database.
                 MutexGuard::unlocked(&mut state, || drop(catch(&*prepare)));
                 continue;
             }

@@ -14,7 +14,7 @@ pub(crate) struct Preparation {
 }
 
 impl Preparation {
-    /// Sets the preparation that all threads have before them.
+    /// Sets the function that each thread must run before its next job.
     pub fn replace(&mut self, prepare: impl Fn() + Send + Sync + 'static) {
         self.prepare = Some(Arc::new(prepare));
         self.version += 1;
@@ -26,7 +26,7 @@ impl Preparation {
 pub(crate) struct Prepared(u64);
 
 impl Prepared {
-    /// The preparation that the thread has before it, which then counts as its last.
+    /// The function that the thread must run before its next job. It counts as run after this call.
     pub fn due(&mut self, current: &Preparation) -> Option<Prepare> {
         if self.0 == current.version {
             return None;

@@ -34,7 +34,7 @@ pub struct BlobMetaData {
     pub total_blob_bytes: u64,
     /// The number of values that no table refers to any more.
     pub garbage_blob_count: u64,
-    /// The bytes of the records of those values.
+    /// The bytes of the records of the referenced values.
     pub garbage_blob_bytes: u64,
     /// The numbers of the tables whose oldest blob file this is.
     pub linked_ssts: Vec<u64>,

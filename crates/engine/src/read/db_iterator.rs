@@ -58,7 +58,7 @@ enum Direction {
 enum DbPosition {
     /// No current key: not positioned yet, past an end, or failed.
     Nowhere,
-    /// Key and value are those of the cursor.
+    /// The key and the value of the iterator are those of the cursor.
     Cursor,
     /// Key and value are in `saved_key` and `value`.
     Saved,
@@ -123,7 +123,7 @@ pub struct DbIterator {
     /// The bytes of the current entity; in [`DbPosition::Saved`], the blob index of a value that was not
     /// prepared.
     entity: Vec<u8>,
-    /// [`ReadOptions::allow_unprepared_value`].
+    /// The value of [`ReadOptions::allow_unprepared_value`].
     allow_unprepared: bool,
     /// The current value is in a blob file and was not read. Only meaningful for blob indexes.
     unprepared: bool,
@@ -137,6 +137,7 @@ pub struct DbIterator {
     successor: Vec<u8>,
     /// The number of steps that `next_prefix` tries before it seeks.
     prefix_steps: StepsBeforeSeek,
+    /// The value of the option
     /// [`max_sequential_skip_in_iterations`](crate::ColumnFamilyOptions::max_sequential_skip_in_iterations).
     max_skip: u64,
     /// How the sources are read, and whether files are.
@@ -160,9 +161,9 @@ pub struct DbIterator {
     /// if the iterator moves to newer super versions, else the number just below that of the closed database,
     /// and 0 with a deadline.
     watched: u64,
-    /// [`ReadOptions::deadline`].
+    /// The value of [`ReadOptions::deadline`].
     deadline: Option<Duration>,
-    /// [`ReadOptions::io_timeout`].
+    /// The value of [`ReadOptions::io_timeout`].
     io_timeout: Option<Duration>,
     /// With [`ReadOptions::pin_data`]: the rows that the iterator was at.
     pins: Option<Box<Pins>>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use base::env::Clock;
 use base::{Error, ErrorKind, Result};
 
-/// `TimedOut` after `deadline`.
+/// Fails with `TimedOut` after `deadline`.
 #[cold]
 pub(crate) fn check_deadline(clock: &dyn Clock, deadline: Duration) -> Result<()> {
     match u128::from(clock.unix_micros()) > deadline.as_micros() {

@@ -177,7 +177,7 @@ pub(crate) struct GetContext<'a> {
     covering: SeqNo,
     /// The merge operands, newest first; or the index of a deferred blob.
     operands: Vec<Vec<u8>>,
-    /// How blobs are read.
+    /// The options by which blobs are read.
     blobs: BlobRead,
     answer: Answer,
     ignores_tombstones: bool,
@@ -884,8 +884,8 @@ fn search_rows(
 }
 
 /// True if the range tombstone over the key is newer than every entry of the file: then neither this file nor
-/// older ones need to be read, and the answer is known. Otherwise the caller reads the file, which may count
-/// the read.
+/// older ones need to be read, and the answer is known. Otherwise the caller reads the file, and this
+/// function counts the read if it is sampled.
 #[inline]
 pub(crate) fn pass_over(file: &FileMetadata, context: &mut GetContext<'_>) -> bool {
     if context.covering <= file.largest_seqno {

@@ -1,4 +1,4 @@
-//! Gets that also tell the timestamp of what they find.
+//! Gets that also return the timestamp of the value.
 
 use base::Result;
 

@@ -306,7 +306,7 @@ impl LevelCursor {
         if let Some(open) = &self.own_files {
             cursor.read_through(self.tables.open_file(metadata, open)?);
         } else {
-            // Compactions have files of their own, and are no reads of users.
+            // Only users count as readers. A compaction has files that are opened for it alone.
             metadata.sample_read();
         }
         match self.cursor.take() {

@@ -154,11 +154,11 @@ enum Direction {
 /// A kind of seek whose reads may be started in advance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SeekKind {
-    /// `seek`.
+    /// The seek is a `seek`.
     Seek,
-    /// `seek_within_prefix`.
+    /// The seek is a `seek_within_prefix`.
     WithinPrefix,
-    /// `seek_for_prev`.
+    /// The seek is a `seek_for_prev`.
     ForPrev,
 }
 
@@ -193,7 +193,7 @@ pub(crate) struct MergingCursor {
     /// The last step forwards left the last entry of a block of the top lane, which is then possibly at the
     /// first entry of its next block.
     ended_block: bool,
-    /// Range tombstones with a sequence number above this one are invisible.
+    /// Range tombstones with a sequence number above this number are invisible.
     snapshot: SeqNo,
     /// Range tombstones of the newest lane with a sequence number above this one are invisible.
     newest_snapshot: SeqNo,

@@ -41,7 +41,7 @@ pub struct Rows {
     bounds: KeyBounds,
     /// The cursor of [`next`](Iterator::next), on the row that it returned last; none before the first call.
     front: Option<DbIterator>,
-    /// The cursor of [`next_back`](DoubleEndedIterator::next_back), likewise.
+    /// The cursor of [`next_back`](DoubleEndedIterator::next_back); `None` until the first call.
     back: Option<DbIterator>,
     /// Returned by the next call: the range cannot be read.
     refused: Option<Error>,
@@ -61,7 +61,7 @@ impl Rows {
         }
     }
 
-    /// Rows that end with `error`.
+    /// Creates an iterator that returns only `error`.
     pub(crate) fn refused(open: OpenCursor, comparator: UserComparator, error: Error) -> Rows {
         let mut rows = Rows::new(open, comparator, (Bound::Unbounded, Bound::Unbounded));
         rows.refused = Some(error);
@@ -146,8 +146,8 @@ impl Rows {
         back.status().err().map(Err)
     }
 
-    /// The end, if the rows have ended before this call: with an error the first time, if the range was
-    /// refused.
+    /// Returns `Some` if the iterator has already ended. If the range was refused, the first call contains
+    /// the error.
     fn end(&mut self) -> Option<Option<Error>> {
         if let Some(error) = self.refused.take() {
             self.done = true;

@@ -39,7 +39,7 @@ struct LaneContents {
     tombstones: Vec<Tombstone>,
 }
 
-/// A run with sequence numbers from `first` on.
+/// Returns random entries and tombstones of a sorted run, with sequence numbers from `first` on.
 fn run(rng: &mut TestRng, cmp: &InternalComparator, first: SeqNo, tombstones: usize) -> LaneContents {
     let mut seqnos: Vec<SeqNo> = (first..first + (ENTRIES + tombstones) as SeqNo).collect();
     rng.shuffle(&mut seqnos);

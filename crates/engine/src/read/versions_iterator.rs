@@ -401,7 +401,8 @@ impl VersionsIterator {
 /// The operands of the last versions read, whose base value is not known yet.
 #[derive(Default)]
 struct Unmerged {
-    /// For each of these versions, newest first: its operands, newest first.
+    /// The merge operands of each collected version. Versions and operands are ordered from the newest to the
+    /// oldest.
     operands: Vec<Vec<Vec<u8>>>,
 }
 

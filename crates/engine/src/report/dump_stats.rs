@@ -281,10 +281,11 @@ pub(crate) fn file_histogram(family: &Family) -> String {
     )
 }
 
-/// The most tables of a family whose reads are in a dump.
+/// The maximum number of tables of a family whose reads are listed in a dump of statistics.
 const MOST_READ: usize = 1000;
 
-/// A line with the number and the estimated reads of each table that has some, the most read first.
+/// A line with the file number and the estimated reads of each table that was read, the most read table
+/// first.
 fn sampled_reads(family: &Family) -> String {
     let version = family.super_version.load().version.clone();
     let mut reads: Vec<(u64, u64)> = version

@@ -78,7 +78,7 @@ pub struct PinnedSuperVersion {
     pub replaced_for: Duration,
     /// The number of the super version's memtables that are flushed.
     pub memtables: usize,
-    /// The bytes of those memtables.
+    /// The bytes of the pinned memtables.
     pub memtable_bytes: u64,
     /// The number of the super version's tables that are no longer in the current version.
     pub files: usize,

@@ -47,7 +47,7 @@ impl Work {
             .map_or(0, |lanes| lanes.compactions.idle_processors())
     }
 
-    /// Runs a part of a job on a thread of its own, which counts as background work.
+    /// Runs a part of a job on a new thread, which counts as background work.
     pub fn part_of_job<T>(&self, part: impl FnOnce() -> T) -> T {
         match self.lanes.get() {
             Some(lanes) => lanes.compactions.work(part),
@@ -101,7 +101,7 @@ pub(crate) struct JobSide {
     pub housekeeping: Mutex<Option<Housekeeping>>,
     /// The number of the next job in events.
     next: AtomicU64,
-    /// Set to make compactions stop.
+    /// Set to make compactions stop, when the database closes.
     pub cancelled: Arc<AtomicBool>,
     /// Set to make manual compactions stop.
     pub manual_cancelled: Arc<AtomicBool>,

@@ -244,7 +244,7 @@ impl ColumnFamily {
         ColumnFamilyOptions::clone(&self.0.current())
     }
 
-    /// The options of the open.
+    /// The options with which the family was opened.
     pub fn options(&self) -> &ColumnFamilyOptions {
         &self.0.options
     }

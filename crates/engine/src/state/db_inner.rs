@@ -71,7 +71,7 @@ pub(crate) struct DbInner {
     pub report: ReportSide,
     /// Writes the MANIFEST and numbers files.
     pub versions: VersionSet,
-    /// Deletes obsolete files.
+    /// The queue of obsolete files, and the thread that deletes them.
     pub obsolete: Arc<ObsoleteFiles>,
     /// The existing families, for lookups by id or name.
     pub index: ArcSwap<FamilyIndex>,
@@ -83,7 +83,7 @@ pub(crate) struct DbInner {
     pub listeners: Listeners,
     /// The counters of the database.
     pub stats: Arc<Stats>,
-    /// `max_open_files`.
+    /// The limit of open tables from the option `max_open_files`.
     pub open_limit: Arc<OpenLimit>,
     /// The block cache of families without one of their own.
     pub block_cache: Arc<BlockCache>,
@@ -118,9 +118,9 @@ impl Identity {
 
 /// The traces of a database.
 pub(crate) struct Traces {
-    /// Records queries.
+    /// The trace of queries.
     pub query: Arc<QueryTrace>,
-    /// Records operations on files.
+    /// The trace of operations on files.
     pub io: Arc<IoTrace>,
     /// Records lookups of blocks in the cache.
     pub block: Arc<BlockCacheTrace>,
@@ -248,7 +248,7 @@ impl DbInner {
 
     /// Stops writes, because `action` failed. The first failure stays the reason.
     pub(crate) fn latch(&self, action: &'static str, error: Error) {
-        // A caller that gets the error must find writes stopped.
+        // Writes are stopped before the caller gets the error.
         self.latch_in(&mut self.state.lock(), action, &error);
         self.notify_failure(action, error);
     }
@@ -263,8 +263,8 @@ impl DbInner {
         })
     }
 
-    /// Same as [`guarded`](Self::guarded), with the database mutex, which is released while listeners are
-    /// notified of a panic.
+    /// Runs `body` as [`guarded`](Self::guarded) does, for a caller that holds the database mutex. The mutex
+    /// is released while listeners are notified of a panic.
     pub(crate) fn guarded_in<T>(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -278,8 +278,8 @@ impl DbInner {
         })
     }
 
-    /// Same as `latch`, with the database mutex; [`notify_failure`](Self::notify_failure) must follow without
-    /// it.
+    /// Latches an error as `latch` does, for a caller that holds the database mutex. The caller must release
+    /// the mutex and then call [`notify_failure`](Self::notify_failure).
     pub(crate) fn latch_in(&self, state: &mut DbState, action: &'static str, error: &Error) {
         if is_told(error) {
             return;
@@ -287,7 +287,8 @@ impl DbInner {
         self.latch_anew(state, action, error);
     }
 
-    /// Same as [`latch_in`](Self::latch_in), for an error that is no answer of the latch.
+    /// Latches an error as [`latch_in`](Self::latch_in) does, without the check whether the error was
+    /// returned by the latch itself.
     pub(crate) fn latch_anew(&self, state: &mut DbState, action: &'static str, error: &Error) {
         state.latch(action, error);
         if state.recovery.automatic == Automatic::Due {
@@ -309,7 +310,8 @@ impl DbInner {
         }
     }
 
-    /// Same as [`notify_failure`](Self::notify_failure), for an error that is no answer of the latch.
+    /// Reports a failure as [`notify_failure`](Self::notify_failure) does, without the check whether the
+    /// error was returned by the latch itself.
     pub(crate) fn report_failure(&self, action: &'static str, error: Error) {
         self.stats.failed(&error);
         self.notify(&Event::BackgroundError {

@@ -25,12 +25,12 @@ use crate::state::range_latch::RangeLatch;
 use crate::state::super_version::SuperVersion;
 use crate::stats::StallTotal;
 
-/// The requests that compactions do not begin.
+/// The numbers of outstanding requests that keep compactions from starting.
 #[derive(Default)]
 pub(crate) struct CompactionHolds {
-    /// The number of those that disable manual compactions, which are refused unless it is 0.
+    /// The number of requests that disable manual compactions. Manual compactions are refused unless it is 0.
     pub manual: usize,
-    /// The number of those that abort all compactions, of which none begins unless it is 0.
+    /// The number of requests that abort all compactions. No compaction starts unless it is 0.
     pub all: usize,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct DbState {
     pub wal_locks: usize,
     /// The key ranges of the ingestion in progress, if one is: no row is written to them.
     pub range_latch: Option<RangeLatch>,
-    /// The requests that no compaction begins.
+    /// The outstanding requests that keep compactions from starting.
     pub compaction_holds: CompactionHolds,
     /// The number of manual compactions that run or wait for their turn.
     pub running_manual: usize,
@@ -247,7 +247,7 @@ pub(crate) struct FamilyState {
     /// The keys at which the streams found by its last flush will continue; compactions end their files
     /// there.
     pub stream_borders: Arc<[Border]>,
-    /// The statistics of its jobs.
+    /// The statistics of the family's jobs.
     pub stats: FamilyStats,
 }
 

@@ -17,7 +17,7 @@ impl DbState {
         }
         self.recovery.note(action, error, self.resumable);
         self.background_error.get_or_insert_with(|| match error.kind() {
-            // Programs know RocksDB's text.
+            // The text is that of RocksDB, because programs parse it.
             ErrorKind::SpaceLimit => error.clone(),
             _ => error.clone().context(action),
         });

@@ -28,7 +28,7 @@ pub struct PinningCursor {
     pub oldest_wal: u64,
     /// The number of archived WALs from the oldest needed one on.
     pub wals: usize,
-    /// The size of these WALs in bytes.
+    /// The size in bytes of the WALs that the cursor keeps.
     pub wal_bytes: u64,
     /// The maximum number of bytes of archived WALs that are kept for the cursor.
     pub retain_bytes: u64,
@@ -71,7 +71,7 @@ fn cursors_in(options: &Options, wal_dir: &Path) -> Result<Vec<PinningCursor>> {
     let wals = archived(fs, wal_dir)?;
     let of = |cursor: Cursor| {
         let needed = wals.range(cursor.keep..);
-        // One that is deleted meanwhile counts as nothing.
+        // A WAL that is deleted meanwhile counts as 0 bytes.
         let sizes: Vec<u64> = needed.filter_map(|(_, path)| fs.size(path).ok()).collect();
         PinningCursor {
             name: cursor.name,
@@ -99,7 +99,7 @@ impl DbInner {
         self.obsolete.archive_in(Arc::new(archive));
     }
 
-    /// A cursor came, went, or was acknowledged.
+    /// A cursor was created, deleted or acknowledged.
     pub(crate) fn cursors_changed(&self) {
         if let Some(archive) = self.obsolete.archive() {
             archive.look_for_cursors();
@@ -115,7 +115,7 @@ impl DbInner {
             .is_some_and(|archive| archive.has_cursors())
     }
 
-    /// The cursors and what is kept for them; none if they cannot be read.
+    /// The cursors and the WALs that are kept for them; empty if the cursors cannot be read.
     pub(crate) fn pinning_cursors(&self) -> Vec<PinningCursor> {
         match self.has_cursors() {
             true => cursors_in(&self.options, &self.wal_dir).unwrap_or_default(),

@@ -84,7 +84,7 @@ impl Db {
         &self.inner().identity.db_id
     }
 
-    /// The options of the open.
+    /// The options with which the database was opened.
     pub fn options(&self) -> &Options {
         &self.inner().options
     }

@@ -38,7 +38,7 @@ const FAILED: u64 = 1 << PLACES;
 const ASLEEP: u64 = FAILED << 1;
 const FIRST_SHIFT: u32 = (ASLEEP << 1).trailing_zeros();
 
-/// The inserts in progress.
+/// The inserts into memtables that are in progress.
 pub(crate) struct Inserts {
     state: CachePadded<AtomicU64>,
     given: CachePadded<Given>,

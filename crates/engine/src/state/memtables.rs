@@ -1,4 +1,4 @@
-//! New memtables.
+//! Creates new memtables.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ impl DbInner {
     }
 }
 
-/// An empty memtable with this comparator and these options.
+/// Creates an empty memtable with this comparator and these options.
 pub(crate) fn new_memtable(cmp: &InternalComparator, options: &ColumnFamilyOptions) -> Arc<Memtable> {
     let options = MemtableOptions {
         protection_bytes_per_key: options.memtable_protection_bytes_per_key as u8,

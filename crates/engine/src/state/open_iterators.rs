@@ -85,7 +85,7 @@ pub(crate) struct Listed(usize);
 #[derive(Default)]
 pub(crate) struct OpenIterators {
     rows: [OnceLock<Box<[Group]>>; ROWS],
-    /// Groups before this one are probably full; a hint.
+    /// A hint: groups before this index are probably full.
     full: AtomicUsize,
 }
 

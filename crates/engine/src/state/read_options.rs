@@ -36,9 +36,9 @@ use crate::state::snapshot::Snapshot;
 pub struct ReadOptions {
     /// Reads the database as of this snapshot; without one, its current state. Default: none.
     pub snapshot: Option<Snapshot>,
-    /// Iterators return no key below this one. Default: none.
+    /// Iterators return no key below this key. Default: none.
     pub iterate_lower_bound: Option<Vec<u8>>,
-    /// Iterators return no key at or above this one. Default: none.
+    /// Iterators return no key at or above this key. Default: none.
     pub iterate_upper_bound: Option<Vec<u8>>,
     /// Verifies the checksum of every block read from disk. If false, none is verified, including those of
     /// blocks that are inserted into the block cache. A cached block that was not verified is read again and

@@ -247,11 +247,11 @@ impl SnapshotList {
 /// See the example of [`Pins`](crate::Pins).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PinnedSnapshot {
-    /// The sequence number that they read.
+    /// The sequence number that these snapshots read.
     pub sequence_number: SeqNo,
     /// The number of snapshots.
     pub holders: usize,
-    /// The age of the oldest of these snapshots.
+    /// The age of the oldest snapshot.
     pub age: Duration,
 }
 
@@ -286,7 +286,7 @@ struct HeldSnapshot {
 /// The super versions of all families at one moment.
 #[derive(Default)]
 pub(crate) struct View {
-    /// The sequence number of its last row.
+    /// The sequence number of the last row that the snapshot sees.
     pub seqno: SeqNo,
     /// The super versions by family id.
     pub super_versions: HashMap<u32, Arc<SuperVersion>>,

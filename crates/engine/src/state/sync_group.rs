@@ -231,7 +231,7 @@ mod tests {
     #[derive(Default)]
     struct Env {
         fails: AtomicBool,
-        /// The calls, in order.
+        /// The recorded calls of `sync`, in order.
         calls: Mutex<Vec<String>>,
     }
 

@@ -176,7 +176,7 @@ impl ValueResolver {
 /// The entry under a key's merge operands.
 #[derive(Clone, Copy)]
 pub(crate) enum Base<'a> {
-    /// No entry, or a deletion.
+    /// The key has no entry, or its newest entry is a deletion.
     Nothing,
     /// A value of kind `Kind`.
     Entry(Kind, &'a [u8]),

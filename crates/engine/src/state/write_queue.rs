@@ -76,7 +76,7 @@ impl WriteQueue {
         }
     }
 
-    /// Takes the lock, and waits for the inserts in progress.
+    /// Takes the lock, and waits until no insert is in progress.
     pub fn lock(&self) -> DrainedQueue<'_> {
         self.drain(sync::lock_soon(&self.writer))
     }

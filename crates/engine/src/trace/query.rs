@@ -81,7 +81,7 @@ impl QueryTrace {
         };
         let mut slot = self.running.lock();
         if let Some(before) = slot.take() {
-            // If its end cannot be written, no trace runs.
+            // If the end of a trace cannot be written, no trace is running any more.
             self.set(QUERIES, false);
             self.finish(before)?;
         }

@@ -32,7 +32,7 @@ mod field {
 pub struct TraceRecord {
     /// The time of the query in microseconds since 1970.
     pub timestamp: u64,
-    /// The query.
+    /// The traced query.
     pub query: TracedQuery,
 }
 

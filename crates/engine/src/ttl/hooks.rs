@@ -9,7 +9,7 @@ use compact::{
 
 use super::rules::{FamilyTtl, Rules};
 
-/// RocksDB's names.
+/// RocksDB's names of the compaction filter and merge operator that handle times to live.
 pub(super) const ROCKSDB_FACTORY: &str = "TtlCompactionFilterFactory";
 pub(super) const MERGE_OPERATOR: &str = "TtlMergeOperator";
 /// The factory name that marks families with a time to live per key.

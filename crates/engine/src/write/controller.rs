@@ -150,9 +150,9 @@ mod tests {
         // The rate is a thousand bytes per millisecond. Every writer has a credit of one millisecond.
         assert_eq!(paid.charge(millis(100), 1_500, 1_000_000), Duration::ZERO);
         assert_eq!(paid.charge(millis(100), 1_500, 1_000_000), millis(2));
-        // One of the two milliseconds has passed.
+        // One of the two milliseconds of delay has passed.
         assert_eq!(paid.charge(millis(101), 1_000, 1_000_000), millis(2));
-        // Slower than the rate: it never waits.
+        // A writer that is slower than the rate is never delayed.
         for at in 200..300 {
             assert_eq!(paid.charge(millis(at), 900, 1_000_000), Duration::ZERO);
         }

@@ -122,7 +122,7 @@ impl DbInner {
         let deletes_range = match &commit {
             Commit::Single(family, operation) => check_single(family, operation)?,
             Commit::Batch(batch) => self.check_batch(options, batch).map_err(|error| {
-                // An operation that seems impossible may be a damaged one.
+                // An operation that seems impossible may have been damaged in memory.
                 batch.verify_checksum().err().unwrap_or(error)
             })?,
         };

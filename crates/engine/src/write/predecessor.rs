@@ -23,7 +23,7 @@ const NAME: &[u8] = b"esker.predecessor-wal ";
 pub(crate) struct Predecessor {
     /// The number of the previous WAL; 0: none is needed.
     pub number: u64,
-    /// The sequence number after its last record.
+    /// The sequence number after the last record of the previous WAL.
     pub next_seqno: SeqNo,
     /// The previous WAL is deleted only when the MANIFEST says that no recovery needs it, so that its absence
     /// is a loss. Records without this flag are from releases that deleted a WAL earlier, as soon as no

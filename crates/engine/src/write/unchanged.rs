@@ -259,7 +259,7 @@ mod tests {
     use super::*;
     use crate::options::Options;
 
-    /// Another thread's write between the two checks, as if it came then.
+    /// The test writes between the two checks, in place of another thread.
     #[test]
     fn a_write_between_the_two_checks_is_noticed_under_the_lock() {
         let options = Options {

@@ -1,4 +1,4 @@
-//! Counters that are always on.
+//! Tests of counters that cannot be disabled.
 
 use esker::{ColumnFamilyOptions, Db, Options, Ticker, WriteBatch, WriteOptions};
 

@@ -288,7 +288,7 @@ fn sampling_and_size_leave_operations_out() {
     );
 }
 
-/// Takes the header alone.
+/// A trace file whose writes fail after the header.
 struct Failing(bool);
 
 impl TraceWriter for Failing {

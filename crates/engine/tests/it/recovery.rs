@@ -76,7 +76,7 @@ fn physical(ty: u8, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A WAL with these records.
+/// Returns the bytes of a WAL with these records.
 fn wal(records: &[Vec<u8>]) -> Vec<u8> {
     let fs = MemFs::new();
     let path = Path::new("/wal");
@@ -146,7 +146,7 @@ struct Row {
     wals: fn(first: u64) -> Vec<Vec<u8>>,
     /// The recovered keys, by mode.
     expected: [&'static str; 4],
-    /// The modes in which RocksDB 7.8 agrees.
+    /// The recovery modes in which RocksDB 7.8 recovers the same rows.
     judged: [bool; 4],
 }
 
@@ -849,7 +849,7 @@ fn reading_only_while_somebody_writes() {
                 written.store(number, Ordering::Release);
             }
         });
-        // The writer stops even if this panics.
+        // The writer stops even if this thread panics.
         let _stop = Stop(&done);
         for opened in 0..30 {
             allowed.fetch_add(300, Ordering::Relaxed);

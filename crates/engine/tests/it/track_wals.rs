@@ -96,7 +96,7 @@ fn each_wal_describes_the_one_before_it() {
     db.close().unwrap();
 }
 
-/// A change of what a WAL says of the one before it.
+/// A change of the record in which a WAL describes its predecessor.
 type Change = fn(&mut PredecessorWal);
 
 /// A database with the rows a, b and c in two WALs without our own record, as RocksDB writes them. Unless

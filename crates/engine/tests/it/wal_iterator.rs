@@ -98,7 +98,7 @@ fn it_goes_on_from_wal_to_wal() {
     assert!(!iter.valid() && iter.status().is_err());
 }
 
-/// A file system that calls a function once, before the operation that it waits for.
+/// A file system that calls a function once, just before a chosen operation on a chosen file.
 #[derive(Clone, Debug)]
 struct ActsOnce {
     below: MemFs,
@@ -168,7 +168,7 @@ fn a_wal_that_moves_to_the_archive_is_listed() {
         (1, true),
         "{files:?}"
     );
-    // It moves after both.
+    // The WAL moves after the listings of both directories.
     db.put(b"b", b"").unwrap();
     let live = db.get_current_wal_file().unwrap().path;
     fs.at(Op::Size, &live, flush(&db));
@@ -181,7 +181,7 @@ fn a_wal_that_moves_to_the_archive_is_listed() {
     fs.at(Op::Size, &before.path, flush(&db));
     let current = db.get_current_wal_file().unwrap();
     assert!(current.number > before.number && !current.archived, "{current:?}");
-    // A size that cannot be read is an error. The list lacks no WAL.
+    // If the size of a WAL cannot be read, the call returns an error rather than a list without that WAL.
     fs.at(Op::Size, &current.path, || {
         Err(esker::Error::new(ErrorKind::Io, "injected"))
     });
@@ -296,7 +296,7 @@ fn a_two_phase_transaction_comes_at_its_commit() {
         (6, vec!["c".to_owned()]),
     ];
     assert_eq!(rest(&mut db.get_updates_since(1).unwrap()), all);
-    // From behind the WAL that it was prepared in.
+    // The iterator begins after the WAL in which the transaction was prepared.
     assert_eq!(rest(&mut db.get_updates_since(3).unwrap()), all[2..]);
     db.flush().unwrap();
     db.close().unwrap();

@@ -81,7 +81,7 @@ pub enum FeedEvent {
     Gap {
         /// The first number that is missing.
         from: SeqNo,
-        /// The last one.
+        /// The last missing sequence number.
         to: SeqNo,
     },
 }
@@ -104,12 +104,12 @@ pub struct FeedBatch {
 pub struct FeedRow<'a> {
     /// The sequence number of the row.
     pub sequence: SeqNo,
-    /// The id of its family.
+    /// The id of the row's column family.
     pub family_id: u32,
     /// The name of its family, also if that was dropped since; `None` if it was dropped while there was
     /// neither an archive nor a cursor.
     pub family: Option<&'a str>,
-    /// The write itself.
+    /// The operation that wrote the row.
     pub operation: Operation<'a>,
     /// The value that the row replaces, if the write [recorded](crate::WriteOptions::before_images) it.
     pub before: BeforeImage<'a>,
@@ -130,7 +130,7 @@ pub struct Feed {
     cursor: Option<Cursor>,
     /// Positions, and from each on the oldest WAL that is needed to go on there.
     needed: VecDeque<(SeqNo, u64)>,
-    /// A batch that was read and comes behind a gap.
+    /// A batch that was read, and that is returned after a gap.
     behind_gap: Option<Update>,
 }
 
@@ -294,7 +294,7 @@ impl Feed {
             return Ok(cursor);
         }
         let all = self.wals.all()?;
-        // Sections that are outstanding lie in live WALs.
+        // Outstanding sections are in live WALs.
         let live = all
             .iter()
             .find(|(_, wal)| !wal.archived)
@@ -356,7 +356,7 @@ impl Feed {
                 return Ok(Some(FeedEvent::Batch(batch)));
             }
         }
-        // WALs without a row were passed, it may be.
+        // The feed may have passed WALs without a row.
         if let Some(position) = self.position {
             self.record_needed(position);
         }
@@ -430,7 +430,7 @@ impl Feed {
         if position < cursor.position {
             return Ok(());
         }
-        // The newest mark that is not behind the position.
+        // Keeps the newest mark at or before the position as the first one.
         while self.needed.get(1).is_some_and(|(from, _)| *from <= position) {
             self.needed.pop_front();
         }
@@ -456,7 +456,7 @@ impl Feed {
 }
 
 impl FeedBatch {
-    /// The sequence number of its first row, of whatever family.
+    /// The sequence number of the first row of the batch, of any family.
     pub fn sequence(&self) -> SeqNo {
         self.sequence
     }

@@ -16,13 +16,13 @@ use crate::write::predecessor::Predecessor;
 /// A batch that took effect.
 #[derive(Clone, Debug)]
 pub(crate) struct Update {
-    /// The sequence number of its first row.
+    /// The sequence number of the first row of the batch.
     pub sequence: SeqNo,
     pub batch: WriteBatch,
 }
 
 impl Update {
-    /// The sequence number behind its last row.
+    /// The sequence number after the last row of the batch.
     pub fn next_sequence(&self) -> SeqNo {
         self.sequence + u64::from(self.batch.count())
     }
@@ -102,7 +102,7 @@ impl UpdateStream {
                 }
                 continue;
             }
-            // In a recycled file the rest of an older one is the usual end.
+            // A recycled WAL usually ends before records of its former contents, which are no corruption.
             let stopped = reader.stopped().filter(|_| !reader.is_recycled()).cloned();
             reader.resume_from(resume);
             let behind = self.wals.behind(number)?;
@@ -206,7 +206,7 @@ impl UpdateStream {
     }
 }
 
-/// The marks of transactions in a record.
+/// The markers of prepared transactions in a record.
 #[derive(Default)]
 struct Marks {
     prepared: Vec<Vec<u8>>,

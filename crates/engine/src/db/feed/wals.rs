@@ -50,7 +50,7 @@ impl Wals {
         }
     }
 
-    /// The directory of the live ones.
+    /// The directory of the live WALs.
     pub fn wal_dir(&self) -> &Path {
         &self.wal_dir
     }
@@ -96,7 +96,7 @@ impl Wals {
         let live = wals_in(&*self.fs, &self.wal_dir)?;
         let archived = archived(&*self.fs, &self.wal_dir)?;
         let of = |archived| move |(number, path)| (number, FoundWal { path, archived });
-        // One that is being begun may be given up again.
+        // A WAL that is being created may be abandoned.
         let mut all: BTreeMap<u64, FoundWal> = live
             .into_iter()
             .filter(|(number, _)| *number <= newest)
@@ -106,8 +106,8 @@ impl Wals {
         Ok(all)
     }
 
-    /// The size in bytes of a WAL that was found, and its place. A live one may have moved to the archive
-    /// since it was listed. `None` if it was deleted.
+    /// The size in bytes of a listed WAL, and its place. A live WAL may have moved to the archive since it
+    /// was listed. `None` if it was deleted.
     pub fn size(&self, number: u64, found: FoundWal) -> Result<Option<(u64, FoundWal)>> {
         let moved = FoundWal {
             path: base::filename::wal(&directory(&self.wal_dir), number),

@@ -14,7 +14,7 @@ const TEMPORARY: &str = "REPAIR.tmp";
 pub(super) struct Note {
     /// The session id in the properties of the tables that the repair writes.
     pub session_id: String,
-    /// The WALs whose rows the repair writes to those tables.
+    /// The WALs whose rows the repair writes to the new tables.
     pub wals: BTreeSet<u64>,
 }
 

@@ -65,7 +65,7 @@ pub(super) enum Read {
 
 /// The reason why a record was not used.
 enum Stop {
-    /// The record is incomplete, or there is none.
+    /// The record is incomplete, or there is no further record.
     End,
     /// A corruption, or a record that is being written.
     Unclean(Error),
@@ -107,7 +107,7 @@ impl FollowedWals {
         })
     }
 
-    /// The number of each WAL and the bytes read of it.
+    /// The number of each WAL, and the number of bytes that were read from it.
     pub fn sizes(&self) -> impl Iterator<Item = (u64, u64)> {
         self.wals.iter().map(|wal| (wal.number, wal.consumed))
     }
@@ -207,7 +207,7 @@ impl FollowedWals {
             at += 1;
         }
         if let Some((number, error)) = stopped {
-            // If tables have rows from after the damage, rows before them are missing.
+            // If tables have rows that were written after the damaged record, older rows are missing.
             let ahead = state
                 .families
                 .values()

@@ -365,7 +365,7 @@ impl Trash {
         }
     }
 
-    /// Nothing is deleted from now on.
+    /// Stops the deletion of queued files.
     pub fn close(&self) {
         self.queue.lock().closed = true;
         self.emptied.notify_all();
