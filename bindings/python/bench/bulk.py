@@ -1,10 +1,10 @@
-"""Compares a bulk load with batch puts and with rocksdict's writer of tables, and times writers beside an ingestion.
+"""Compares a bulk load with batch puts and with rocksdict's writer of tables, and times writers during an ingestion.
 
     python bulk.py [--rows N] [--value BYTES]
 
 Rows are counted per second of CPU time of the process, so that other work of the machine counts less. The write
-amplification is bytes written by flushes, compactions and the load, over bytes of rows. The ways take turns, and each
-figure is the median of its rounds.
+amplification is the bytes written by flushes, compactions and the load, divided by the bytes of rows. The ways take
+turns, and each figure is the median of its rounds.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def by_rocksdict(place: Path, table: pa.Table) -> float:
 
 
 def holds(place: Path, table: pa.Table, latched: bool) -> tuple[float, float, float]:
-    """Puts one key again and again beside an ingestion over rows in memory: the longest put before and during it,
+    """Puts one key again and again during an ingestion over rows in memory: the longest put before and during it,
     and the time of the ingestion, in milliseconds."""
     with esker.open(place / "db", **OPTIONS) as db:
         for batch in table.slice(0, len(table) // 4).to_batches(max_chunksize=1000):

@@ -167,7 +167,7 @@ def main() -> None:
 
 
 def ratio(these: list[float], those: list[float]) -> float:
-    """Returns the median of the ratios of one round each."""
+    """Returns the median of the ratios of the figures in each round."""
     return statistics.median(this / that for this, that in zip(these, those, strict=True))
 
 

@@ -13,7 +13,7 @@ import pytest
 # The workers need this interpreter's packages, and no address of another machine.
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-# The workers take the keys of the bucket from the environment. The server of the tests takes any.
+# Workers take the access keys of the bucket from the environment. The server of the tests accepts any keys.
 os.environ["AWS_ACCESS_KEY_ID"] = os.environ["AWS_SECRET_ACCESS_KEY"] = "test"
 
 
@@ -53,7 +53,7 @@ def ray() -> Iterator[Any]:
 
 
 class Bucket:
-    """A bucket of a server in a process of its own."""
+    """A bucket of a server that runs in a separate process."""
 
     def __init__(self, address: str) -> None:
         import pyarrow.fs

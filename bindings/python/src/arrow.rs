@@ -61,7 +61,7 @@ impl Column {
     #[inline]
     fn push(&mut self, value: &[u8]) {
         self.bytes.extend_from_slice(value);
-        // No value of a column ends beyond 32 bits.
+        // The offset fits in 32 bits, because [`takes`](Column::takes) limits the size of a column.
         self.offsets.push(self.bytes.len() as i32);
     }
 

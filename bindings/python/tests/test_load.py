@@ -274,7 +274,7 @@ def test_a_load_goes_through_a_bucket(db: esker.DB, tmp_path: Path) -> None:
     db[b"k000001"] = b"old"
     messages = [written(job, 0, numbered(range(5000), b"v" * 50)), written(job, 1, numbered(range(5000, 5010)))]
     assert len(messages[0]["files"]) > 2
-    # Another attempt, one that was lost, and one that fails.
+    # A second attempt at a part, an attempt that was lost, and an attempt that fails.
     written(job, 0, numbered(range(5000)))
     lost = job.part(2)
     lost.write_arrow(numbered(range(90, 99)))
@@ -284,7 +284,7 @@ def test_a_load_goes_through_a_bucket(db: esker.DB, tmp_path: Path) -> None:
     assert not [name for name in left(tmp_path / "bucket/load/parts") if "part-00003" in name]
     assert job.commit(db, messages, marker=b"zz") == 5010
     assert len(list(db)) == 5011 and db[b"k000001"] == b"v" * 50
-    # The copies beside the database are gone, and so are the objects.
+    # The local copies of the tables and the objects of the bucket are removed.
     assert not list(tmp_path.glob("esker-load-*"))
     assert left(tmp_path / "bucket/load") == ["commit.json", "done.json", "load.json"]
     assert job.resume(db) == 5010
@@ -305,7 +305,7 @@ def test_a_task_that_outlives_its_load_leaves_no_object(tmp_path: Path) -> None:
     late = directory.part(0)
     late.write_arrow(numbered(range(10)))
     directory.abort()
-    # Its table has no name any more.
+    # The table of the late task was removed with the load.
     with late:
         pass
     assert left(tmp_path / "load") == []

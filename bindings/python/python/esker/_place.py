@@ -1,6 +1,6 @@
 """Where a load keeps its files: a directory, or a part of a bucket.
 
-A file of a place is named relative to it. A place can be pickled, to be used where parts are written.
+The names of files are relative to the place. A place can be pickled, so that the processes that write parts can use it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Place(Protocol):
     """A directory, or a part of a bucket."""
 
     def begin(self) -> None:
-        """Prepares the place for files. It may be called again."""
+        """Prepares the place for files. Repeated calls are allowed."""
 
     def exists(self, name: str) -> bool:
         """True if the place has this file."""
@@ -51,7 +51,7 @@ class Place(Protocol):
         """Removes the tables of an attempt, whose names begin with ``stem``."""
 
     def fetch(self, tables: list[str], beside: pathlib.Path) -> tuple[list[pathlib.Path], pathlib.Path | None]:
-        """Returns local paths of tables, and the directory of the copies that were made for it, in ``beside``."""
+        """Returns local paths of tables; also the directory of the copies, in ``beside``, if tables must be copied."""
 
     def remove_parts(self) -> None:
         """Removes all tables."""
@@ -71,7 +71,7 @@ def place_of(directory: str | os.PathLike[str]) -> Place:
 
 
 class Directory:
-    """A directory that every process of the load sees. Tables are written in it."""
+    """A directory that every process of the load can access. Tables are written into it."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self._path = path
@@ -107,7 +107,7 @@ class Directory:
         return self._path / PARTS / table
 
     def keep(self, table: str) -> None:
-        """The table is where it should be."""
+        """Does nothing: the table was written in its place."""
 
     def finish(self) -> None:
         # An abort may have removed the directory.
@@ -122,7 +122,7 @@ class Directory:
         return [self._path / PARTS / table for table in tables], None
 
     def remove_parts(self) -> None:
-        # Under another name the folder gets no file of a task that still runs.
+        # After the rename, a task that still runs cannot add files to the folder.
         aside = self._path / f"removed.{uuid.uuid4().hex}"
         with contextlib.suppress(FileNotFoundError):
             (self._path / PARTS).rename(aside)
@@ -135,7 +135,7 @@ class Directory:
             (self._path / name).unlink(missing_ok=True)
         for left in self._path.glob("*.json.*"):
             left.unlink(missing_ok=True)
-        # The directory may have files of others.
+        # The directory may have files that are not of the load.
         with contextlib.suppress(OSError):
             self._path.rmdir()
 
@@ -148,8 +148,8 @@ class Directory:
 class Bucket:
     """A part of a bucket, by its URL, through ``pyarrow.fs``: S3, Google Cloud Storage, HDFS, or ``file://``.
 
-    Tables are written to the local disk, and uploaded when they are complete. Of two drivers that commit one load
-    at the same moment, both may succeed: a bucket is asked for an object before it is written, not in one step.
+    Tables are written to the local disk, and uploaded when they are complete. If two drivers commit one load at the
+    same moment, both may succeed: the check that an object does not exist and its creation are two steps.
     """
 
     def __init__(self, url: str) -> None:
@@ -157,7 +157,7 @@ class Bucket:
         self._scratch = f"esker-{uuid.uuid4().hex}"
 
     def begin(self) -> None:
-        # Only file systems need folders: in a bucket they would be objects.
+        # Only file systems need folders: in a bucket a folder would be an object.
         files, root = self._files()
         if files.type_name in ("local", "hdfs"):
             files.create_dir(f"{root}/{PARTS}", recursive=True)
@@ -212,7 +212,7 @@ class Bucket:
             raise FileNotFoundError(f"{self._url}: the load was aborted")
 
     def finish(self) -> None:
-        """An upload that has ended is durable."""
+        """Does nothing: an upload that has ended is durable."""
 
     def discard(self, stem: str) -> None:
         import pyarrow.fs
@@ -281,7 +281,7 @@ class Bucket:
     def _forget(self, table: str) -> None:
         local = self.written_at(table)
         local.unlink(missing_ok=True)
-        # Other tables of the task may be on their way.
+        # The directory may have other tables of the task that are not uploaded yet.
         with contextlib.suppress(OSError):
             local.parent.rmdir()
 

@@ -7,8 +7,8 @@ A load has two phases, so that a failure leaves the database as it was or with e
         part.write_arrow(batch)                     # rows in the order of their keys
     job.commit(db, [part.message])                  # in the process that has the database
 
-The directory is a path that every process sees, or the URL of a part of a bucket, as ``s3://bucket/loads/1``, for which
-pyarrow is needed. The process that commits copies the tables of a bucket to the disk of the database.
+The directory is a path that every process can access, or the URL of a part of a bucket, as ``s3://bucket/loads/1``,
+for which pyarrow is needed. The process that commits copies the tables of a bucket to the disk of the database.
 
 The directory contains:
 
@@ -135,8 +135,8 @@ class Load:
         self.options: dict[str, Any] = about["options"]
 
     def create(self) -> bool:
-        """Creates the directory with the load's identity. False if it has one. A task must not do this: a task that
-        runs on after an abort would create the directory once more."""
+        """Creates the directory and the identity of the load. False if the directory already has an identity.
+        Tasks must not call this: a task that outlives an abort would create the directory again."""
         self.place.begin()
         try:
             self.place.write_once("load.json", self._about)
@@ -226,7 +226,7 @@ class Load:
             return
         replace = plan["replace"]
         bounds = [bytes.fromhex(bound) if bound is not None else None for bound in replace] if replace else None
-        # Copies beside the database can be linked into it.
+        # Copies on the disk of the database can be linked into it.
         beside = db.path.parent if isinstance(db, DB) else pathlib.Path(tempfile.gettempdir())
         tables, copies = self.place.fetch([file["name"] for file in files], beside)
         try:

@@ -38,7 +38,8 @@ class EskerDatasink(Datasink[load.Message]):
 
     ``target`` is the path of a database, which is created if it does not exist, or an open database or family of
     the driver's process. ``key`` and ``value`` are columns of bytes or text. ``directory`` is a path that every task
-    sees (default: beside the database), or a URL such as ``s3://bucket/loads``. ``marker``, ``replace`` and ``options`` are those of `esker.load`.
+    can access (default: next to the database), or a URL such as ``s3://bucket/loads``. ``marker``, ``replace`` and
+    ``options`` are those of `esker.load`.
     """
 
     def __init__(

@@ -12,14 +12,14 @@
         .write.format("esker").option("key", "id").option("value", "payload").mode("append").save("path/of/db")
 
 Options of the format: ``key`` and ``value``, the columns of bytes or text (default: ``key`` and ``value``);
-``load_directory``, a path that every executor and the driver see (default: beside the database), or a URL such as
-``s3://bucket/loads``; ``sort``: true
+``load_directory``, a path that every executor and the driver can access (default: next to the database), or a URL
+such as ``s3://bucket/loads``; ``sort``: true
 sorts each part in memory; ``marker``: a key in hexadecimal, see `esker.load.Load.commit`; ``replace_start`` and
 ``replace_limit``: the range, in hexadecimal, that the rows replace; ``target_file_size`` in bytes;
 ``table_options``: a JSON object, the options of the tables. Mode ``overwrite`` replaces the whole family.
 
 A part is a partition; of several attempts at it, by speculation or after a failure, the one that Spark commits
-counts. If the job fails, nothing of it is left, in the database or beside it. If the driver dies, `esker.load.open`
+counts. If the job fails, nothing of it is left, in the database or next to it. If the driver dies, `esker.load.open`
 of the load's directory and `resume` or `abort` end the load.
 
 The program that opens the database is Spark's driver: no other process may have it open meanwhile.
