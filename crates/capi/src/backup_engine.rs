@@ -1,4 +1,4 @@
-//! Backups.
+//! Backup engines and backups.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::generated::structs::rocksdb_restore_options_t;
 use crate::options::rocksdb_options_t;
 use crate::rate_limiter::rocksdb_ratelimiter_t;
 
-/// `rocksdb_backup_engine_options_t`.
+/// The C object `rocksdb_backup_engine_options_t`.
 #[derive(Clone, Default)]
 pub struct rocksdb_backup_engine_options_t {
     pub fields: BackupEngineOptionsFields,
@@ -56,7 +56,7 @@ impl rocksdb_backup_engine_options_t {
 type ProgressFn = unsafe extern "C" fn(*mut c_void);
 type ExcludeFn = unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> u8;
 
-/// `rocksdb_create_backup_options_t`.
+/// The C object `rocksdb_create_backup_options_t`.
 #[derive(Default)]
 pub struct rocksdb_create_backup_options_t {
     pub fields: CreateBackupOptionsFields,
@@ -64,7 +64,7 @@ pub struct rocksdb_create_backup_options_t {
     excludes: bool,
 }
 
-/// `rocksdb_backup_engine_t`.
+/// The C object `rocksdb_backup_engine_t`.
 pub struct rocksdb_backup_engine_t {
     engine: Mutex<BackupEngine>,
     /// The number of bytes between calls of a progress function.
@@ -299,7 +299,7 @@ api!(
     }
 );
 
-/// `rocksdb_backup_engine_info_t`.
+/// The C object `rocksdb_backup_engine_info_t`.
 pub struct rocksdb_backup_engine_info_t(Vec<BackupInfo>);
 
 impl rocksdb_backup_engine_info_t {

@@ -1,4 +1,4 @@
-//! `rocksdb_writebatch_t`.
+//! The C object `rocksdb_writebatch_t`.
 
 use std::borrow::Cow;
 use std::ffi::{c_char, c_int, c_void};
@@ -8,7 +8,7 @@ use esker::{ColumnFamily, Error, Operation, Result, WriteBatch};
 use crate::family_handle::{FamilyPtr, family};
 use crate::ffi::*;
 
-/// `rocksdb_writebatch_t`.
+/// The C object `rocksdb_writebatch_t`.
 #[derive(Clone, Default)]
 pub struct rocksdb_writebatch_t {
     pub batch: WriteBatch,
@@ -140,7 +140,7 @@ macro_rules! rows {
                 match family {
                     Some(family) => match self.stamped(family, key) {
                         Cow::Borrowed(key) => self.$($field)+.single_delete_cf(family, key),
-                        // As `rocksdb_singledelete_with_ts` writes it.
+                        // This writes a plain deletion, as `rocksdb_singledelete_with_ts` does.
                         Cow::Owned(key) => self.$($field)+.delete_cf(family, &key),
                     }
                     None => self.$($field)+.single_delete(key),

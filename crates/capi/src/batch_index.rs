@@ -72,7 +72,8 @@ impl rocksdb_writebatch_wi_t {
 
     /// Returns the batch, for additions.
     pub fn index_mut(&mut self) -> &mut WriteBatchWithIndex {
-        // SAFETY: as above.
+        // SAFETY: the batch belongs to this object until it is destroyed, or to the transaction, which
+        // exists while the caller uses the object.
         unsafe { &mut *self.index }
     }
 }

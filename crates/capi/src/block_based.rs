@@ -1,4 +1,4 @@
-//! `rocksdb_block_based_table_options_t`.
+//! The C object `rocksdb_block_based_table_options_t`.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::ffi::*;
 use crate::filter_policy::rocksdb_filterpolicy_t;
 use crate::generated::fields::BlockBasedTableOptionsFields;
 
-/// `rocksdb_block_based_table_options_t`.
+/// The C object `rocksdb_block_based_table_options_t`.
 #[derive(Clone, Default)]
 pub struct rocksdb_block_based_table_options_t {
     pub fields: BlockBasedTableOptionsFields,

@@ -8,7 +8,7 @@ use esker::{BlockCache, Cache, CacheOptions, CacheType, WriteBufferManager};
 use crate::ffi::*;
 use crate::generated::fields::{HyperClockCacheOptionsFields, LruCacheOptionsFields};
 
-/// `rocksdb_cache_t`.
+/// The C object `rocksdb_cache_t`.
 #[derive(Clone)]
 pub struct rocksdb_cache_t {
     pub cache: Arc<BlockCache>,
@@ -26,13 +26,13 @@ impl rocksdb_cache_t {
     }
 }
 
-/// `rocksdb_lru_cache_options_t`.
+/// The C object `rocksdb_lru_cache_options_t`.
 #[derive(Clone, Default)]
 pub struct rocksdb_lru_cache_options_t {
     pub fields: LruCacheOptionsFields,
 }
 
-/// `rocksdb_hyper_clock_cache_options_t`.
+/// The C object `rocksdb_hyper_clock_cache_options_t`.
 #[derive(Clone, Default)]
 pub struct rocksdb_hyper_clock_cache_options_t {
     pub fields: HyperClockCacheOptionsFields,
@@ -158,7 +158,7 @@ api!(
     }
 );
 
-/// `rocksdb_write_buffer_manager_t`.
+/// The C object `rocksdb_write_buffer_manager_t`.
 pub struct rocksdb_write_buffer_manager_t(pub Arc<WriteBufferManager>, bool);
 
 api!(

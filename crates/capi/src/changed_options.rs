@@ -1,10 +1,11 @@
-//! The changes of options in an open database.
+//! Changes of options while a database is open.
 
 use esker::{Error, Result};
 
 use crate::generated::fields::OptionsFields;
 
-/// Kept options of a family that RocksDB changes in an open database. Each concerns a cost only.
+/// Options of a family that RocksDB can change while the database is open, and that Esker stores without
+/// effect. Each affects cost only, no result.
 const CHANGED_LATER: &[&str] = &[
     "arena_block_size",
     "bottommost_file_compaction_delay",
@@ -20,10 +21,10 @@ const CHANGED_LATER: &[&str] = &[
     "strict_max_successive_merges",
 ];
 
-/// Returns the changes of a family's options that the engine knows, after a check of the kept ones.
+/// Returns the changes of options that the engine knows, after a type check of the options that are stored
+/// without effect.
 ///
-/// # Errors
-/// `InvalidArgument` for the value of a kept option that has another type.
+/// # Errors `InvalidArgument` if the value of an option that is stored without effect has the wrong type.
 pub fn changes_of_engine(changes: &[(String, String)]) -> Result<Vec<(&str, &str)>> {
     let mut fields = OptionsFields::default();
     let mut engine = Vec::new();

@@ -44,7 +44,7 @@ pub unsafe fn taken<T>(object: *mut T) -> Option<Box<T>> {
         .get_mut(&object.addr())
         .map(|live| std::mem::replace(live, false));
     match was_live {
-        // The memory is not freed.
+        // The memory of a destroyed object is not freed, so that later uses are detected.
         Some(true) => Some(Box::new(object.read())),
         Some(false) => report::<T>(object, "was given back before"),
         None => report::<T>(object, "was not made by this library"),

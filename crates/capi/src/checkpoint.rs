@@ -11,10 +11,10 @@ use crate::generated::structs::rocksdb_import_column_family_options_t;
 use crate::live_files::rocksdb_livefiles_t;
 use crate::options::rocksdb_options_t;
 
-/// `rocksdb_checkpoint_t`.
+/// The C object `rocksdb_checkpoint_t`.
 pub struct rocksdb_checkpoint_t(Db);
 
-/// `rocksdb_export_import_files_metadata_t`.
+/// The C object `rocksdb_export_import_files_metadata_t`.
 pub struct rocksdb_export_import_files_metadata_t(ExportImportFilesMetaData);
 
 api!(

@@ -3,7 +3,8 @@
 use crate::compaction_service_options::rocksdb_compaction_service_options_override_t;
 use crate::options::rocksdb_options_t;
 
-/// `rocksdb_table_properties_collector_factory_t`. No function creates one: RocksDB's are made in C++.
+/// `rocksdb_table_properties_collector_factory_t`. No C function creates such an object: RocksDB's factories
+/// are created in C++.
 pub struct rocksdb_table_properties_collector_factory_t(());
 
 api!(

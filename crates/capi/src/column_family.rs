@@ -1,4 +1,4 @@
-//! Column families: created, dropped, listed.
+//! Functions that create, drop and list column families.
 
 use std::ffi::{c_char, c_int};
 

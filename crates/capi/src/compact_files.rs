@@ -13,7 +13,7 @@ use crate::generated::fields::CompactionOptionsFields;
 use crate::listener::rocksdb_compactionjobinfo_t;
 use crate::remote_compaction::flag_at;
 
-/// `rocksdb_compaction_options_t`.
+/// The C object `rocksdb_compaction_options_t`.
 #[derive(Default)]
 pub struct rocksdb_compaction_options_t {
     pub fields: CompactionOptionsFields,
@@ -47,7 +47,8 @@ fn number_of(name: &str) -> Result<u64> {
     }
 }
 
-/// The compression of RocksDB's number; `None` for `kDisableCompressionOption`, as a byte with a sign too.
+/// The compression type of RocksDB's number. `None` for `kDisableCompressionOption`: 255, or -1 if the caller
+/// passed a signed byte.
 fn compression(number: c_int) -> Result<Option<CompressionType>> {
     match number {
         -1 | 0xff => Ok(None),

@@ -35,10 +35,10 @@ pub struct Filter {
     filter: Option<FilterFn>,
 }
 
-/// `rocksdb_compactionfilter_t`.
+/// The C object `rocksdb_compactionfilter_t`.
 pub struct rocksdb_compactionfilter_t(pub Arc<Filter>);
 
-/// `rocksdb_compactionfiltercontext_t`.
+/// The C object `rocksdb_compactionfiltercontext_t`.
 #[derive(Clone, Default)]
 pub struct rocksdb_compactionfiltercontext_t {
     pub fields: CompactionfiltercontextFields,
@@ -48,7 +48,7 @@ pub struct rocksdb_compactionfiltercontext_t {
 pub enum FilterFactory {
     /// One filter that all compactions use.
     Shared(Arc<Filter>),
-    /// Calls the caller's function.
+    /// Calls the C function of the user.
     Callback {
         state: CallbackState,
         name: String,
@@ -161,7 +161,7 @@ api!(
     }
 );
 
-/// `rocksdb_compactionfilterfactory_t`.
+/// The C object `rocksdb_compactionfilterfactory_t`.
 pub struct rocksdb_compactionfilterfactory_t(Arc<FilterFactory>);
 
 api!(

@@ -18,7 +18,7 @@ use crate::merge_operator::rocksdb_mergeoperator_t;
 use crate::options::*;
 use crate::slice_transform::{rocksdb_options_set_prefix_extractor, rocksdb_slicetransform_t};
 
-/// `rocksdb_compaction_service_options_override_t`.
+/// The C object `rocksdb_compaction_service_options_override_t`.
 #[derive(Default)]
 pub struct rocksdb_compaction_service_options_override_t {
     options: rocksdb_options_t,

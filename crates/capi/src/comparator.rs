@@ -23,7 +23,7 @@ pub struct CallbackComparator {
     timestamp_size: usize,
 }
 
-/// `rocksdb_comparator_t`.
+/// The C object `rocksdb_comparator_t`.
 pub struct rocksdb_comparator_t(pub Arc<CallbackComparator>);
 
 impl CallbackComparator {
@@ -61,7 +61,7 @@ impl Comparator for CallbackComparator {
             return self.compare(a, b);
         };
         let has_timestamp = u8::from(self.timestamp_size > 0);
-        // SAFETY: as in `compare`.
+        // SAFETY: the caller passed the function for this state; it reads the bytes whose lengths it gets.
         unsafe {
             compare(
                 self.state.pointer,

@@ -20,7 +20,7 @@ use crate::process::OfProcess;
 /// one class, and programs pass one in the place of another.
 pub struct rocksdb_t {
     pub db: OfProcess<Db>,
-    /// The way of writes.
+    /// The database or transaction layer that writes go through.
     pub kind: Kind,
     /// The family of functions without `_cf`.
     pub default: ColumnFamily,
@@ -34,13 +34,13 @@ pub struct rocksdb_t {
 
 /// The functions that opened a database decide what its writes pass.
 pub enum Kind {
-    /// Nothing: also the base database of one with transactions.
+    /// A plain database, or the base database of a database with transactions.
     Plain,
-    /// Times to live.
+    /// A database whose rows have a time to live.
     Ttl(OfProcess<DbWithTtl>),
     /// The locks of transactions.
     Locks(OfProcess<TransactionDB>),
-    /// Nothing; transactions are validated at their commits.
+    /// A database with optimistic transactions, which are validated at their commits.
     Validation(OfProcess<OptimisticTransactionDB>),
 }
 
@@ -471,7 +471,7 @@ api!(
             return;
         };
         if !db.db.is_own() {
-            // The database goes on in the process that opened it.
+            // The database continues in the process that opened it.
             return std::mem::forget(db);
         }
         // The caller's remaining iterators and snapshots see a closed database from here on.

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-/// Writes a line to standard error, for failures that have no error.
+/// Writes a line to standard error, for failures that cannot be returned to the caller.
 #[cold]
 pub fn complain(what: &str) {
-    // A closed standard error is ignored.
+    // If standard error is closed, the message is lost.
     let _ = writeln!(std::io::stderr(), "librocksdb (Esker): {what}");
 }

@@ -14,7 +14,7 @@ use crate::ffi::*;
 /// Threads of the three pools: low, high, bottom priority.
 type Threads = [AtomicI32; 3];
 
-/// `rocksdb_env_t`.
+/// The C object `rocksdb_env_t`.
 #[derive(Clone)]
 pub struct rocksdb_env_t {
     pub fs: Arc<dyn FileSystem>,
@@ -127,13 +127,13 @@ api!(
     fn rocksdb_env_join_all_threads(_env: *mut rocksdb_env_t) {}
 );
 
-/// `rocksdb_logger_t`.
+/// The C object `rocksdb_logger_t`.
 #[derive(Clone)]
 pub struct rocksdb_logger_t(pub Arc<dyn Logger>);
 
 type LogFn = unsafe extern "C" fn(*mut c_void, c_uint, *mut c_char, usize);
 
-/// Calls the caller's function.
+/// Calls the C function of the user.
 struct CallbackLogger {
     level: c_int,
     log: LogFn,

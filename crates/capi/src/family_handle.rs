@@ -1,10 +1,10 @@
-//! `rocksdb_column_family_handle_t`.
+//! The C object `rocksdb_column_family_handle_t`.
 
 use esker::ColumnFamily;
 
 use crate::ffi::*;
 
-/// `rocksdb_column_family_handle_t`.
+/// The C object `rocksdb_column_family_handle_t`.
 pub struct rocksdb_column_family_handle_t(pub ColumnFamily);
 
 /// Creates a handle for the caller.

@@ -6,7 +6,7 @@ use esker::FilterPolicy;
 
 use crate::ffi::*;
 
-/// `rocksdb_filterpolicy_t`.
+/// The C object `rocksdb_filterpolicy_t`.
 pub struct rocksdb_filterpolicy_t(pub FilterPolicy);
 
 fn policy(policy: FilterPolicy) -> *mut rocksdb_filterpolicy_t {
@@ -19,7 +19,7 @@ api!(
     }
 );
 
-// A filter of the whole table is the only form.
+// Filters are always full filters of a whole table.
 api!(
     fn rocksdb_filterpolicy_create_bloom_full(bits_per_key: f64) -> *mut rocksdb_filterpolicy_t {
         policy(FilterPolicy::Bloom(bits_per_key))

@@ -1,4 +1,4 @@
-//! Constructors, destructors, setters and getters of objects.
+//! Constructors and destructors of C objects, and setters and getters of their fields.
 
 // Written by `cargo xtask gen` from crates/capi/fields.tsv and crates/capi/functions.tsv; do not edit.
 

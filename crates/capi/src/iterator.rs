@@ -1,4 +1,4 @@
-//! `rocksdb_iterator_t`.
+//! The C object `rocksdb_iterator_t`.
 
 use std::ffi::c_char;
 
@@ -14,7 +14,7 @@ use crate::process::OfProcess;
 use crate::read_options::rocksdb_readoptions_t;
 use crate::versions::Versions;
 
-/// `rocksdb_iterator_t`.
+/// The C object `rocksdb_iterator_t`.
 pub struct rocksdb_iterator_t {
     iter: DbIterator,
     /// Replaces the iterator with `iter_start_ts`.
@@ -310,7 +310,7 @@ api!(
         fallible(errptr, || {
             let db = &*db;
             let mut options = rocksdb_readoptions_t::of(options);
-            // All iterators read the same state.
+            // A common snapshot lets all iterators read the same state.
             if options.snapshot.is_none() && count > 1 && !options.tailing {
                 options.snapshot = Some(db.db.snapshot());
             }

@@ -224,7 +224,7 @@ api!(
     }
 );
 
-/// `rocksdb_memory_allocator_t`. None can be created.
+/// `rocksdb_memory_allocator_t`. No object of this type can be created.
 pub struct rocksdb_memory_allocator_t(());
 
 api!(

@@ -25,7 +25,7 @@ use crate::generated::structs::{
 use crate::options::{DatabaseListener, rocksdb_options_t};
 use crate::table_properties::rocksdb_table_properties_t;
 
-/// `rocksdb_flushjobinfo_t`.
+/// The C object `rocksdb_flushjobinfo_t`.
 #[derive(Default)]
 pub struct rocksdb_flushjobinfo_t {
     pub fields: FlushjobinfoFields,
@@ -33,7 +33,7 @@ pub struct rocksdb_flushjobinfo_t {
     properties: rocksdb_table_properties_t,
 }
 
-/// `rocksdb_compactionjobinfo_t`.
+/// The C object `rocksdb_compactionjobinfo_t`.
 #[derive(Default)]
 pub struct rocksdb_compactionjobinfo_t {
     pub fields: CompactionjobinfoFields,
@@ -46,7 +46,7 @@ pub struct rocksdb_compactionjobinfo_t {
     stats: rocksdb_compaction_job_stats_t,
 }
 
-/// `rocksdb_subcompactionjobinfo_t`.
+/// The C object `rocksdb_subcompactionjobinfo_t`.
 #[derive(Default)]
 pub struct rocksdb_subcompactionjobinfo_t {
     pub fields: SubcompactionjobinfoFields,
@@ -54,7 +54,7 @@ pub struct rocksdb_subcompactionjobinfo_t {
     error: Option<Error>,
 }
 
-/// `rocksdb_externalfileingestioninfo_t`.
+/// The C object `rocksdb_externalfileingestioninfo_t`.
 #[derive(Default)]
 pub struct rocksdb_externalfileingestioninfo_t {
     pub fields: ExternalfileingestioninfoFields,
@@ -66,14 +66,14 @@ pub struct rocksdb_writestallcondition_t(
     #[expect(dead_code, reason = "C is given a pointer to it, and no function reads it")] c_int,
 );
 
-/// `rocksdb_writestallinfo_t`.
+/// The C object `rocksdb_writestallinfo_t`.
 pub struct rocksdb_writestallinfo_t {
     pub fields: WritestallinfoFields,
     current: rocksdb_writestallcondition_t,
     previous: rocksdb_writestallcondition_t,
 }
 
-/// `rocksdb_status_ptr_t`.
+/// The C object `rocksdb_status_ptr_t`.
 pub struct rocksdb_status_ptr_t(Option<Error>);
 
 type FlushFn = Option<unsafe extern "C" fn(*mut c_void, *mut rocksdb_t, *const rocksdb_flushjobinfo_t)>;
@@ -135,7 +135,7 @@ impl BlobsOfJobs {
     }
 }
 
-/// Facts from earlier events that later ones include.
+/// Facts from earlier events that are passed with later events.
 #[derive(Default)]
 struct Seen {
     /// The properties of tables created since the open, until their deletion.
@@ -147,7 +147,7 @@ struct Seen {
     blobs: BlobsOfJobs,
 }
 
-/// `rocksdb_eventlistener_t`.
+/// The C object `rocksdb_eventlistener_t`.
 pub struct rocksdb_eventlistener_t(Arc<CallbackListener>);
 
 impl CallbackListener {
@@ -166,7 +166,8 @@ impl CallbackListener {
 
     fn path_of(&self, number: u64) -> Vec<u8> {
         use std::os::unix::ffi::OsStrExt;
-        // SAFETY: as in `family_id`.
+        // SAFETY: the pointer is removed before the database is freed, after the threads of the database have
+        // ended.
         let db = unsafe { self.pointer().as_ref() };
         let dir = db.map_or(Path::new(""), |db| db.db.path());
         filename::table(dir, number).as_os_str().as_bytes().to_vec()
@@ -181,7 +182,7 @@ impl CallbackListener {
 
     fn notify_compaction(&self, call: CompactionFn, info: rocksdb_compactionjobinfo_t) {
         if let Some(call) = call {
-            // SAFETY: as in `notify_flush`.
+            // SAFETY: the caller passed the function for this state; the database is that of the listener.
             unsafe { call(self.state.pointer, self.pointer(), &info) }
         }
     }
@@ -213,7 +214,7 @@ impl CallbackListener {
                 ..MemtableinfoFields::default()
             },
         };
-        // SAFETY: as in `notify_flush`.
+        // SAFETY: the caller passed the function for this state; the database is that of the listener.
         unsafe { call(self.state.pointer, &info) }
     }
 
@@ -237,7 +238,8 @@ impl CallbackListener {
     }
 
     fn keep_blob_file(&self, job: u64, file: u64, count: u64, bytes: u64) {
-        // SAFETY: as in `family_id`.
+        // SAFETY: the pointer is removed before the database is freed, after the threads of the database have
+        // ended.
         if let Some(db) = unsafe { self.pointer().as_ref() } {
             let mut seen = self.seen.lock();
             seen.blobs.add(job, db.db.path(), file, count, bytes);
@@ -302,14 +304,15 @@ impl CallbackListener {
                 },
                 properties: self.properties_of(family, file.file),
             };
-            // SAFETY: as in `notify_flush`.
+            // SAFETY: the caller passed the function for this state; the database is that of the listener.
             unsafe { call(self.state.pointer, self.pointer(), &info) }
         }
     }
 
     /// Returns the properties of a table that no event has reported.
     fn properties_of(&self, family: &str, number: u64) -> rocksdb_table_properties_t {
-        // SAFETY: as in `family_id`.
+        // SAFETY: the pointer is removed before the database is freed, after the threads of the database have
+        // ended.
         let Some(db) = (unsafe { self.pointer().as_ref() }) else {
             return rocksdb_table_properties_t::default();
         };
@@ -325,7 +328,7 @@ impl CallbackListener {
 
     fn notify_subcompaction(&self, call: SubcompactionFn, info: rocksdb_subcompactionjobinfo_t) {
         if let Some(call) = call {
-            // SAFETY: as in `notify_flush`.
+            // SAFETY: the caller passed the function for this state; the database is that of the listener.
             unsafe { call(self.state.pointer, &info) }
         }
     }
@@ -339,7 +342,7 @@ impl CallbackListener {
                 current: condition(current),
                 previous: condition(previous),
             };
-            // SAFETY: as in `notify_flush`.
+            // SAFETY: the caller passed the function for this state; the database is that of the listener.
             unsafe { call(self.state.pointer, &info) }
         }
     }
@@ -352,7 +355,7 @@ impl CallbackListener {
                 _ => 2,
             };
             let mut status = rocksdb_status_ptr_t(Some(error.clone()));
-            // SAFETY: as in `notify_flush`.
+            // SAFETY: the caller passed the function for this state; the database is that of the listener.
             unsafe { call(self.state.pointer, reason, &mut status) }
         }
     }

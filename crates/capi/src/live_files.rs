@@ -25,7 +25,7 @@ struct StoredFile {
     trims: bool,
 }
 
-/// `rocksdb_livefiles_storage_info_t`.
+/// The C object `rocksdb_livefiles_storage_info_t`.
 pub struct rocksdb_livefiles_storage_info_t(Vec<StoredFile>);
 
 /// Returns a C string of bytes, truncated at the first NUL.
@@ -196,7 +196,7 @@ struct Table {
     exported: Option<LiveFileMetaData>,
 }
 
-/// `rocksdb_livefiles_t`.
+/// The C object `rocksdb_livefiles_t`.
 #[derive(Default)]
 pub struct rocksdb_livefiles_t(Vec<Table>);
 

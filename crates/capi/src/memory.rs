@@ -10,7 +10,7 @@ use crate::ffi::*;
 use crate::generated::fields::MemoryUsageFields;
 use crate::generated::structs::rocksdb_memory_usage_t;
 
-/// `rocksdb_memory_consumers_t`.
+/// The C object `rocksdb_memory_consumers_t`.
 #[derive(Default)]
 pub struct rocksdb_memory_consumers_t {
     databases: Vec<Db>,

@@ -41,7 +41,7 @@ pub struct CallbackMergeOperator {
     delete_value: Option<DeleteValue>,
 }
 
-/// `rocksdb_mergeoperator_t`.
+/// The C object `rocksdb_mergeoperator_t`.
 pub type rocksdb_mergeoperator_t = CallbackMergeOperator;
 
 impl CallbackMergeOperator {
@@ -96,7 +96,7 @@ impl MergeOperator for CallbackMergeOperator {
         let data: [*const c_char; 2] = [older.as_ptr().cast(), newer.as_ptr().cast()];
         let lengths = [older.len(), newer.len()];
         let (mut success, mut length) = (0, 0);
-        // SAFETY: as in `full_merge`.
+        // SAFETY: the caller passed the function for this state; all buffers have their lengths.
         unsafe {
             let value = merge(
                 self.state.pointer,

@@ -12,20 +12,20 @@ use crate::generated::fields::{
 };
 use crate::generated::structs::rocksdb_sst_file_metadata_t;
 
-/// `rocksdb_column_family_metadata_t`.
+/// The C object `rocksdb_column_family_metadata_t`.
 pub struct rocksdb_column_family_metadata_t {
     pub fields: ColumnFamilyMetadataFields,
     levels: Vec<rocksdb_level_metadata_t>,
 }
 
-/// `rocksdb_level_metadata_t`.
+/// The C object `rocksdb_level_metadata_t`.
 #[derive(Clone)]
 pub struct rocksdb_level_metadata_t {
     pub fields: LevelMetadataFields,
     files: Vec<rocksdb_sst_file_metadata_t>,
 }
 
-/// `rocksdb_column_family_metadata_options_t`.
+/// The C object `rocksdb_column_family_metadata_options_t`.
 #[derive(Clone, Default)]
 pub struct rocksdb_column_family_metadata_options_t {
     pub fields: ColumnFamilyMetadataOptionsFields,

@@ -21,7 +21,7 @@ use crate::read_options::write_options;
 use crate::transaction::rocksdb_transaction_t;
 use crate::write::rocksdb_write;
 
-/// `rocksdb_optimistictransactiondb_t`.
+/// The C object `rocksdb_optimistictransactiondb_t`.
 pub type rocksdb_optimistictransactiondb_t = rocksdb_t;
 
 unsafe fn over(base: *mut rocksdb_t) -> *mut rocksdb_optimistictransactiondb_t {

@@ -37,9 +37,9 @@ pub enum TableFactory {
     Other,
 }
 
-/// A listener with the C object of its database.
+/// An event listener that passes the `rocksdb_t` of its database to C callbacks.
 pub trait DatabaseListener: EventListener {
-    /// Sets the `rocksdb_t` of later events; NULL: events have no database.
+    /// Sets the `rocksdb_t` that later callbacks get; NULL: they get no database.
     fn attach(&self, db: *mut c_void);
 }
 
@@ -55,7 +55,7 @@ pub struct KeptOptions {
 impl Default for KeptOptions {
     fn default() -> KeptOptions {
         KeptOptions {
-            // Only leveled compaction.
+            // RocksDB's default: hints for leveled compaction only.
             write_lifetime_hint_styles: BTreeSet::from([0]),
             checksum_handoff_types: BTreeSet::new(),
             daily_offpeak_time_utc: Vec::new(),
@@ -64,7 +64,7 @@ impl Default for KeptOptions {
     }
 }
 
-/// `rocksdb_options_t`.
+/// The C object `rocksdb_options_t`.
 #[derive(Clone, Default)]
 pub struct rocksdb_options_t {
     pub fields: OptionsFields,
@@ -513,7 +513,7 @@ api!(
     }
 );
 
-/// `rocksdb_dbpath_t`.
+/// The C object `rocksdb_dbpath_t`.
 #[derive(Clone)]
 pub struct rocksdb_dbpath_t(DbPath);
 
@@ -585,7 +585,7 @@ api!(
     }
 );
 
-/// `rocksdb_sst_partitioner_factory_t`.
+/// The C object `rocksdb_sst_partitioner_factory_t`.
 pub struct rocksdb_sst_partitioner_factory_t(Arc<dyn esker::SstPartitionerFactory>);
 
 api!(

@@ -1,4 +1,4 @@
-//! `rocksdb_ratelimiter_t`.
+//! The C object `rocksdb_ratelimiter_t`.
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use esker::{RateLimiter, RateLimiterMode, RateLimiterOptions, SystemClock};
 
 use crate::ffi::*;
 
-/// `rocksdb_ratelimiter_t`.
+/// The C object `rocksdb_ratelimiter_t`.
 pub struct rocksdb_ratelimiter_t(pub Arc<RateLimiter>);
 
 fn create(

@@ -1,4 +1,4 @@
-//! Gets.
+//! Functions that read values by key.
 
 use std::ffi::{CString, c_char, c_int};
 
@@ -13,7 +13,7 @@ use crate::read_options::rocksdb_readoptions_t;
 /// `rocksdb_pinnableslice_t`: a pinned value.
 pub struct rocksdb_pinnableslice_t(pub PinnedValue);
 
-/// `rocksdb_pinnable_handle_t`.
+/// The C object `rocksdb_pinnable_handle_t`.
 pub struct rocksdb_pinnable_handle_t(PinnedValue);
 
 /// Returns the family of a handle, or the default one.
@@ -261,7 +261,7 @@ unsafe fn multi<'a>(
     keys: impl FnOnce() -> Vec<(&'a ColumnFamily, &'a [u8])>,
 ) -> Vec<Result<Option<PinnedValue>>> {
     let results = attempt(|| Ok(all_of(db, options, &keys())));
-    // An impossible number of keys has no place for errors.
+    // If the number of keys is impossible, there is no array for errors.
     let errors = count * usize::from(count <= isize::MAX as usize / size_of::<usize>());
     results.unwrap_or_else(|error| (0..errors).map(|_| Err(error.clone())).collect())
 }

@@ -11,7 +11,7 @@ use crate::generated::fields::ReadoptionsFields;
 use crate::generated::structs::{rocksdb_flushoptions_t, rocksdb_writeoptions_t};
 use crate::snapshot::rocksdb_snapshot_t;
 
-/// `rocksdb_readoptions_t`.
+/// The C object `rocksdb_readoptions_t`.
 #[derive(Clone, Default)]
 pub struct rocksdb_readoptions_t {
     pub fields: ReadoptionsFields,

@@ -15,7 +15,7 @@ use crate::generated::structs::rocksdb_compactionservice_jobinfo_t;
 use crate::listener::compaction_reason_number;
 use crate::options::rocksdb_options_t;
 
-/// `rocksdb_compactionservice_scheduleresponse_t`.
+/// The C object `rocksdb_compactionservice_scheduleresponse_t`.
 pub struct rocksdb_compactionservice_scheduleresponse_t {
     job: Vec<u8>,
     status: c_int,
@@ -82,7 +82,7 @@ api!(
 #[repr(C)]
 #[derive(Default)]
 struct Flag {
-    /// The value that the caller sees at the pointer.
+    /// The first byte of the object, which the caller reads through its `unsigned char*`.
     value: AtomicBool,
     /// The value that compactions see, as long as they need it.
     shared: Arc<AtomicBool>,
@@ -131,7 +131,7 @@ api!(
     }
 );
 
-/// `rocksdb_open_and_compact_options_t`.
+/// The C object `rocksdb_open_and_compact_options_t`.
 #[derive(Default)]
 pub struct rocksdb_open_and_compact_options_t {
     pub fields: crate::generated::fields::OpenAndCompactOptionsFields,

@@ -47,7 +47,7 @@ impl PrefixExtractor for CallbackTransform {
     }
 }
 
-/// `rocksdb_slicetransform_t`.
+/// The C object `rocksdb_slicetransform_t`.
 pub struct rocksdb_slicetransform_t(pub Arc<dyn PrefixExtractor>);
 
 api!(

@@ -1,4 +1,4 @@
-//! `rocksdb_snapshot_t`.
+//! The C object `rocksdb_snapshot_t`.
 
 use esker::Snapshot;
 

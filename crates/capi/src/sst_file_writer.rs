@@ -11,13 +11,13 @@ use crate::generated::fields::EnvoptionsFields;
 use crate::options::rocksdb_options_t;
 use crate::rate_limiter::rocksdb_ratelimiter_t;
 
-/// `rocksdb_envoptions_t`.
+/// The C object `rocksdb_envoptions_t`.
 #[derive(Clone, Default)]
 pub struct rocksdb_envoptions_t {
     pub fields: EnvoptionsFields,
 }
 
-/// `rocksdb_sstfilewriter_t`.
+/// The C object `rocksdb_sstfilewriter_t`.
 pub struct rocksdb_sstfilewriter_t {
     writer: SstFileWriter,
     /// The size of the last finished file.

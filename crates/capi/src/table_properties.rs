@@ -11,7 +11,7 @@ use crate::read_options::rocksdb_readoptions_t;
 
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// `rocksdb_table_properties_t`.
+/// The C object `rocksdb_table_properties_t`.
 #[derive(Clone, Default)]
 pub struct rocksdb_table_properties_t {
     pub fields: TablePropertiesFields,

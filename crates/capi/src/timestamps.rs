@@ -14,7 +14,7 @@ use crate::generated::fields::CompactoptionsFields;
 use crate::options::rocksdb_options_t;
 use crate::read_options::rocksdb_readoptions_t;
 
-/// `rocksdb_compactoptions_t`.
+/// The C object `rocksdb_compactoptions_t`.
 #[derive(Clone, Default)]
 pub struct rocksdb_compactoptions_t {
     pub fields: CompactoptionsFields,
@@ -135,7 +135,7 @@ unsafe fn multi<'a>(
     places: &Places,
 ) {
     let keys = attempt(|| Ok(keys()));
-    // An impossible number of keys has no place for errors.
+    // If the number of keys is impossible, there is no array for errors.
     let count = count * usize::from(count <= isize::MAX as usize / size_of::<usize>());
     let mut options = rocksdb_readoptions_t::of(options);
     if options.snapshot.is_none() {

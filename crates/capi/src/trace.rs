@@ -20,10 +20,10 @@ use crate::generated::structs::{
 };
 use crate::sst_file_writer::rocksdb_envoptions_t;
 
-/// `rocksdb_trace_reader_t`.
+/// The C object `rocksdb_trace_reader_t`.
 pub struct rocksdb_trace_reader_t(FileTraceReader);
 
-/// `rocksdb_replayer_t`.
+/// The C object `rocksdb_replayer_t`.
 pub struct rocksdb_replayer_t(Replayer);
 
 /// Returns the file system of `env`, or that of the database.

@@ -17,7 +17,7 @@ use crate::read::{give, rocksdb_pinnableslice_t};
 use crate::read_options::rocksdb_readoptions_t;
 use crate::snapshot::rocksdb_snapshot_t;
 
-/// `rocksdb_transaction_t`.
+/// The C object `rocksdb_transaction_t`.
 pub struct rocksdb_transaction_t {
     txn: OfProcess<Transaction>,
     db: Db,
@@ -245,7 +245,7 @@ unsafe fn read_many<'a>(
     let keys = match attempt(|| Ok(keys())) {
         Ok(keys) => keys,
         Err(error) => {
-            // An impossible number of keys has no place for errors.
+            // If the number of keys is impossible, there is no array for errors.
             let places = count * usize::from(count <= isize::MAX as usize / size_of::<usize>());
             for at in 0..places {
                 let (values, lengths, errors) = (results.values, results.lengths, results.errors);

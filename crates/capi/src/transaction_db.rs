@@ -34,7 +34,7 @@ use crate::write::{
     rocksdb_write,
 };
 
-/// `rocksdb_transactiondb_t`.
+/// The C object `rocksdb_transactiondb_t`.
 pub type rocksdb_transactiondb_t = rocksdb_t;
 
 /// Returns the transactions of a database that was opened for them; another has none, and standard error

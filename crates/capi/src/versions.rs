@@ -35,7 +35,7 @@ impl Versions {
         }
     }
 
-    /// True at a version.
+    /// True if the iterator is at a version.
     pub fn valid(&self) -> bool {
         self.iter.valid()
     }

@@ -10,16 +10,16 @@ use crate::ffi::*;
 use crate::generated::fields::WalFileFields;
 use crate::generated::structs::rocksdb_wal_readoptions_t;
 
-/// `rocksdb_wal_iterator_t`.
+/// The C object `rocksdb_wal_iterator_t`.
 pub struct rocksdb_wal_iterator_t(TransactionLogIterator);
 
-/// `rocksdb_wal_file_t`.
+/// The C object `rocksdb_wal_file_t`.
 pub struct rocksdb_wal_file_t {
     pub fields: WalFileFields,
     path: CString,
 }
 
-/// `rocksdb_wal_files_t`.
+/// The C object `rocksdb_wal_files_t`.
 pub struct rocksdb_wal_files_t(Vec<rocksdb_wal_file_t>);
 
 /// RocksDB's numbers of archived WALs and of others.

@@ -1,4 +1,4 @@
-//! `rocksdb_walfilter_t`.
+//! The C object `rocksdb_walfilter_t`.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int, c_void};

@@ -86,7 +86,7 @@ unsafe impl Sync for Method {}
 pub struct Classes(BTreeMap<&'static str, Global>);
 
 impl Classes {
-    /// Looks up the classes of these names.
+    /// Looks up the Java classes with these names.
     pub fn of(env: &Env<'_>, names: &[&'static str]) -> Result<Classes> {
         let mut classes = BTreeMap::new();
         for name in names {
@@ -150,7 +150,7 @@ pub fn attached<R>(call: impl FnOnce(&Env<'_>) -> Result<R>) -> Result<R> {
     // SAFETY: the machine lives as long as the process; the place may be written.
     let known = unsafe { ((**machine).v1_2.GetEnv)(machine, (&raw mut raw).cast(), JNI_VERSION_1_6) };
     if known != 0 {
-        // SAFETY: as above; null arguments mean a thread without a name of its own.
+        // SAFETY: the machine lives as long as the process; null arguments mean a thread without a name.
         let code = unsafe {
             ((**machine).v1_4.AttachCurrentThreadAsDaemon)(
                 machine,

@@ -27,7 +27,7 @@ pub trait Kind: Send + Sync {
     }
 }
 
-/// Drops rows without a value.
+/// Removes rows whose value is empty.
 struct RemoveEmptyValue;
 
 impl Kind for RemoveEmptyValue {

@@ -16,7 +16,7 @@ use crate::settings::Settings;
 /// `org.rocksdb.AbstractComparator`.
 struct ComparatorObject(Arc<JavaComparator>);
 
-/// An order that a Java object implements.
+/// A comparator that a Java object implements.
 struct JavaComparator {
     name: String,
     object: Global,

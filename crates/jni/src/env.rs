@@ -17,7 +17,7 @@ macro_rules! jni {
 
 /// A type of a parameter of a native method, with its code in a mangled signature.
 pub trait JavaType {
-    /// The code. A code that ends in `*` stands for every class.
+    /// The code of the type in a mangled signature. A code that ends in `*` stands for all classes.
     const CODE: &'static str;
 }
 
@@ -71,7 +71,7 @@ references!(
     JBuffer => "Ljava_nio_ByteBuffer_2",
     /// An array of objects.
     JObjects => "_3L*",
-    /// An object.
+    /// A Java object.
     JObject => "L*",
 );
 
@@ -136,7 +136,7 @@ impl<'a> Env<'a> {
 
     /// Clears a pending exception. Returns true if there was one.
     pub fn clear(&self) -> bool {
-        // SAFETY: as in `check`.
+        // SAFETY: the pointer is valid as promised to `of`; the function has no other arguments.
         unsafe {
             let thrown = jni!(self, ExceptionCheck);
             if thrown {
@@ -148,7 +148,7 @@ impl<'a> Env<'a> {
 
     /// Prints a pending exception and clears it.
     pub fn describe(&self) {
-        // SAFETY: as in `check`.
+        // SAFETY: the pointer is valid as promised to `of`; the function has no other arguments.
         unsafe {
             if jni!(self, ExceptionCheck) {
                 jni!(self, ExceptionDescribe);
@@ -161,7 +161,7 @@ impl<'a> Env<'a> {
     /// return from a native method releases them.
     pub fn in_frame<R>(&self, body: impl FnOnce() -> Result<R>) -> Result<R> {
         const REFERENCES: jint = 64;
-        // SAFETY: as in `check`; the frame is popped below, on this thread.
+        // SAFETY: the pointer is valid as promised to `of`; the frame is popped below, on this thread.
         if unsafe { jni!(self, PushLocalFrame, REFERENCES) } != 0 {
             return Err(Fail::Thrown);
         }
@@ -289,7 +289,7 @@ impl<'a> Env<'a> {
     /// # Safety
     /// The memory does not move while Java may read it.
     pub unsafe fn new_direct(&self, bytes: *mut u8, length: usize) -> Result<jobject> {
-        // SAFETY: as the caller promises.
+        // SAFETY: the caller promises that the memory stays in place while Java may read it.
         let buffer = unsafe { jni!(self, NewDirectByteBuffer, bytes.cast(), length as jlong) };
         self.not_null(buffer)
     }
@@ -339,7 +339,7 @@ impl<'a> Env<'a> {
     pub fn ints(&self, array: JIntArray) -> Result<Vec<jint>> {
         let length = self.length(array.0)?;
         let mut list = vec![0; length];
-        // SAFETY: as in `longs`.
+        // SAFETY: the vector has room for the whole array.
         unsafe {
             jni!(
                 self,
@@ -368,7 +368,7 @@ impl<'a> Env<'a> {
     /// Creates an `int[]`.
     pub fn int_array(&self, list: &[jint]) -> Result<JIntArray> {
         let length = jsize::try_from(list.len()).map_err(|_| too_large())?;
-        // SAFETY: as in `long_array`.
+        // SAFETY: the region is the whole of the new array.
         unsafe {
             let array = self.not_null(jni!(self, NewIntArray, length))?;
             jni!(self, SetIntArrayRegion, array, 0, length, list.as_ptr());
@@ -396,7 +396,7 @@ impl<'a> Env<'a> {
     /// Writes numbers to the beginning of a `long[]`.
     pub fn set_longs(&self, array: JLongArray, list: &[jlong]) -> Result<()> {
         let array = self.not_null(array.0)?;
-        // SAFETY: as in `set_ints`.
+        // SAFETY: the list has the length of the region; the JVM checks the region.
         unsafe {
             jni!(
                 self,
@@ -421,7 +421,7 @@ impl<'a> Env<'a> {
 
     /// Sets an element of an array of objects.
     pub fn set_element(&self, array: jobject, at: usize, element: jobject) -> Result<()> {
-        // SAFETY: as in `element`; the JVM checks the class.
+        // SAFETY: the object is an array of objects; the JVM checks the index and the class.
         unsafe { jni!(self, SetObjectArrayElement, array, at as jsize, element) };
         self.check()
     }
@@ -519,14 +519,14 @@ impl<'a> Env<'a> {
 
     /// Calls a method without a result.
     pub fn call_void(&self, object: jobject, method: jmethodID, arguments: &[jvalue]) -> Result<()> {
-        // SAFETY: as in `call_object`.
+        // SAFETY: the method belongs to the object's class, and `arguments` have the types of its signature.
         unsafe { jni!(self, CallVoidMethodA, object, method, arguments.as_ptr()) };
         self.check()
     }
 
     /// Calls a method that returns an `int`.
     pub fn call_int(&self, object: jobject, method: jmethodID, arguments: &[jvalue]) -> Result<jint> {
-        // SAFETY: as in `call_object`.
+        // SAFETY: the method belongs to the object's class, and `arguments` have the types of its signature.
         let found = unsafe { jni!(self, CallIntMethodA, object, method, arguments.as_ptr()) };
         self.check()?;
         Ok(found)
@@ -534,7 +534,7 @@ impl<'a> Env<'a> {
 
     /// Calls a method that returns a `long`.
     pub fn call_long(&self, object: jobject, method: jmethodID, arguments: &[jvalue]) -> Result<jlong> {
-        // SAFETY: as in `call_object`.
+        // SAFETY: the method belongs to the object's class, and `arguments` have the types of its signature.
         let found = unsafe { jni!(self, CallLongMethodA, object, method, arguments.as_ptr()) };
         self.check()?;
         Ok(found)
@@ -542,7 +542,7 @@ impl<'a> Env<'a> {
 
     /// Calls a method that returns a `byte`.
     pub fn call_byte(&self, object: jobject, method: jmethodID, arguments: &[jvalue]) -> Result<i8> {
-        // SAFETY: as in `call_object`.
+        // SAFETY: the method belongs to the object's class, and `arguments` have the types of its signature.
         let found = unsafe { jni!(self, CallByteMethodA, object, method, arguments.as_ptr()) };
         self.check()?;
         Ok(found)
@@ -550,7 +550,7 @@ impl<'a> Env<'a> {
 
     /// Calls a method that returns a `short`.
     pub fn call_short(&self, object: jobject, method: jmethodID, arguments: &[jvalue]) -> Result<i16> {
-        // SAFETY: as in `call_object`.
+        // SAFETY: the method belongs to the object's class, and `arguments` have the types of its signature.
         let found = unsafe { jni!(self, CallShortMethodA, object, method, arguments.as_ptr()) };
         self.check()?;
         Ok(found)
@@ -558,7 +558,7 @@ impl<'a> Env<'a> {
 
     /// Calls a method that returns a `boolean`.
     pub fn call_bool(&self, object: jobject, method: jmethodID, arguments: &[jvalue]) -> Result<bool> {
-        // SAFETY: as in `call_object`.
+        // SAFETY: the method belongs to the object's class, and `arguments` have the types of its signature.
         let found = unsafe { jni!(self, CallBooleanMethodA, object, method, arguments.as_ptr()) };
         self.check()?;
         Ok(found)
@@ -730,7 +730,7 @@ impl<'a> Env<'a> {
 
     /// Releases a reference of [`weak`](Env::weak).
     pub fn forget_weak(&self, object: jobject) {
-        // SAFETY: as in `forget_global`.
+        // SAFETY: the caller holds the reference, and does not use it again.
         unsafe { jni!(self, DeleteWeakGlobalRef, object) };
     }
 

@@ -11,7 +11,7 @@ pub enum Fail {
     Closed(String),
     /// An exception of Java is pending.
     Thrown,
-    /// An exception of Java's own.
+    /// A Java exception that RocksJava does not define.
     Java(&'static str, String),
 }
 

@@ -29,11 +29,11 @@ enum StateType {
 
 /// The way to find the first element of a list that stays.
 enum Elements {
-    /// A whole value has one time.
+    /// The value has one timestamp as a whole.
     None,
     /// Elements of fixed length: the length in bytes, the separator included.
     Fixed(usize),
-    /// Java finds the element.
+    /// Java code finds the first element that has not expired.
     Java(JavaFilters),
 }
 

@@ -10,7 +10,7 @@ use crate::fail::{Fail, Result};
 
 /// The value that a method returns if it throws.
 pub trait Zero {
-    /// The value itself.
+    /// The zero, false or null of the type.
     const ZERO: Self;
 }
 

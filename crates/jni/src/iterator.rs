@@ -96,7 +96,7 @@ impl IteratorObject {
         })
     }
 
-    /// Merges the batch again if it has changed.
+    /// Merges the rows of the write batch into the iterator again if the batch has changed.
     fn renew(&mut self) -> Result<()> {
         let (Some(over), Some(db)) = (&mut self.over, &self.db) else {
             return Ok(());

@@ -49,7 +49,7 @@ impl Logger for AnyLogger {
             return;
         }
         match &self.sink {
-            // An exception in it is dropped together with the line.
+            // If the Java logger throws an exception, the exception and the line are dropped.
             Sink::Java(sink) => drop(attached(|env| sink.log(env, number, message))),
             Sink::StandardError(prefix) => {
                 let prefix = prefix.lock();

@@ -178,7 +178,7 @@ native!("RocksDB_abortAllCompactions" "J" fn(env, db: i64) {
     Ok(())
 });
 
-// RocksDB reports no error for a call too many.
+// RocksDB reports no error if compactions are resumed more often than they were aborted.
 native!("RocksDB_resumeAllCompactions" "J" fn(env, db: i64) {
     let _ = database(db)?.db.resume_all_compactions();
     Ok(())

@@ -17,9 +17,9 @@ use crate::settings::Settings;
 pub struct Database {
     /// The engine's database.
     pub db: Db,
-    /// The family of methods that do not name one.
+    /// The default column family, which methods without a family argument use.
     pub default: ColumnFamily,
-    /// The layer over the database.
+    /// The layer over the database: transactions or times to live.
     pub layer: Layer,
     /// The listeners of the database.
     pub listeners: Option<Arc<Listeners>>,

@@ -117,7 +117,7 @@ natives!("Options_statistics" "DBOptions_statistics"; { "J" fn(env, options: i64
     Ok(match statistics {
         None => 0,
         Some((_, handle)) if handles::get::<StatisticsObject>(handle).is_ok() => handle,
-        // Java has closed its own object.
+        // The Java object was closed before.
         Some((statistics, _)) => handles::insert(StatisticsObject(statistics)),
     })
 }});

@@ -51,9 +51,9 @@ pub struct Field {
 pub enum Value {
     /// A whole number, or a boolean as 0 or 1.
     Int(i64),
-    /// A floating-point number.
+    /// The value is a floating-point number.
     Float(f64),
-    /// A text.
+    /// The value is a text.
     Text(String),
 }
 
@@ -204,7 +204,7 @@ pub struct Parts {
     pub table_filter: Option<TableFilter>,
     pub wal_filter: Option<Arc<dyn WalFilter>>,
     pub listeners: Vec<Arc<crate::listener::JavaListener>>,
-    /// Objects without a meaning here, by the option's name.
+    /// Option objects that Esker stores without effect, by the name of the option.
     pub kept: BTreeMap<&'static str, String>,
     /// True after Java has cancelled the compaction.
     pub canceled: Arc<std::sync::atomic::AtomicBool>,

@@ -568,7 +568,7 @@ unsafe impl Sync for Method {}
 impl TransactionNotifier for JavaNotifier {
     fn snapshot_created(&self, snapshot: &Snapshot) {
         let handle = handles::insert(SnapshotObject(snapshot.clone()));
-        // An exception in it does not affect the transaction.
+        // If the Java notifier throws an exception, the transaction is not affected.
         drop(attached(|env| {
             let object = env.local(self.object.reference());
             let result = env.call_void(object, self.method.0, &[jvalue { j: handle }]);

@@ -54,7 +54,7 @@ native!("RocksDB_getSortedWalFiles" "J" fn(env, db: i64) -> JObjects {
     let files = database(db)?.db.get_sorted_wal_files()?;
     let array = env.object_array("org/rocksdb/LogFile", files.len())?;
     for (at, file) in files.iter().enumerate() {
-        // Relative to the directory of the WALs, as RocksDB's.
+        // The path is relative to the directory of the WALs, as in RocksDB.
         let folder = if file.archived { "/archive" } else { "" };
         let name = file.path.file_name().map_or_else(String::new, |name| format!("{folder}/{}", name.display()));
         let name = env.new_string(&name)?;

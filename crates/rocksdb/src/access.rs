@@ -164,7 +164,7 @@ pub trait DBAccess {
     {
         let keys: Vec<(&W, K)> = keys_cf.into_iter().collect();
         let mut values = Vec::with_capacity(keys.len());
-        // Neighbours of one family are read together.
+        // Consecutive keys of one family are read together.
         for run in keys.chunk_by(|a, b| a.0.family().id() == b.0.family().id()) {
             let of_run: Vec<&[u8]> = run.iter().map(|(_, key)| key.as_ref()).collect();
             let found = self.engine_multi_get(Some(run[0].0.family()), &of_run, readopts);

@@ -116,7 +116,7 @@ impl WriteBufferManager {
         usize::try_from(self.0.buffer_size()).unwrap_or(usize::MAX)
     }
 
-    /// Changes the limit.
+    /// Changes the limit in bytes.
     pub fn set_buffer_size(&self, new_size: usize) {
         self.0.set_buffer_size(new_size as u64);
     }

@@ -53,7 +53,7 @@ impl ColumnFamilyDescriptor {
         self.ttl = ttl;
     }
 
-    /// The name.
+    /// The name of the column family.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -86,7 +86,7 @@ pub type ColumnFamilyRef<'a> = Arc<BoundColumnFamily<'a>>;
 
 /// A handle that identifies a column family in a call.
 pub trait AsColumnFamilyRef {
-    /// The engine's handle.
+    /// The family handle of the crate `esker`.
     #[doc(hidden)]
     fn family(&self) -> &esker::ColumnFamily;
 }

@@ -32,9 +32,9 @@ impl<F> CompactionFilterFn for F where F: FnMut(u32, &[u8], &[u8]) -> Decision +
 
 /// A [`CompactionFilter`] from a function.
 pub struct CompactionFilterCallback<F: CompactionFilterFn> {
-    /// The name.
+    /// The name of the filter.
     pub name: CString,
-    /// The function.
+    /// The function that decides about a row.
     pub filter_fn: F,
 }
 

@@ -22,7 +22,7 @@ pub trait CompactionFilterFactory {
 pub struct CompactionFilterContext {
     /// True if every file takes part.
     pub is_full_compaction: bool,
-    /// True if a user requested it.
+    /// True if a user requested the compaction.
     pub is_manual_compaction: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Orders of keys from functions.
+//! Comparators that are made from functions.
 
 use std::cmp::Ordering;
 
@@ -11,7 +11,7 @@ pub type CompareTsFn = dyn Fn(&[u8], &[u8]) -> Ordering + Send + Sync;
 /// Compares two keys, each with its timestamp or without, as the flag after it says, and ignores timestamps.
 pub type CompareWithoutTsFn = dyn Fn(&[u8], bool, &[u8], bool) -> Ordering + Send + Sync;
 
-/// An order without timestamps.
+/// A comparator whose keys have no timestamps.
 pub(crate) struct Order {
     pub(crate) name: String,
     pub(crate) compare: Box<CompareFn>,

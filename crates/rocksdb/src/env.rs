@@ -1,4 +1,4 @@
-//! The place of files.
+//! Environments: the file systems that databases use.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use vfs::{FileSystem, MemFs, PosixFs};
 
 use crate::Error;
 
-/// The place of files. A clone is the same place.
+/// A file system for databases. A clone is the same file system.
 #[derive(Clone)]
 pub struct Env {
     fs: Arc<dyn FileSystem>,

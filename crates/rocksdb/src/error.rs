@@ -63,7 +63,7 @@ impl Error {
         Error::new(format!("Invalid argument: {message}"))
     }
 
-    /// The text.
+    /// The text of the error.
     pub fn into_string(self) -> String {
         self.message
     }

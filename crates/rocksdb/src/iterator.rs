@@ -174,18 +174,18 @@ impl<'a, D: DBAccess> DBRawIteratorWithThreadMode<'a, D> {
 /// The direction of an iterator.
 #[derive(Clone, Copy)]
 pub enum Direction {
-    /// To greater keys.
+    /// The iterator moves to greater keys.
     Forward,
-    /// To smaller keys.
+    /// The iterator moves to smaller keys.
     Reverse,
 }
 
 /// The start of an iterator.
 #[derive(Clone, Copy)]
 pub enum IteratorMode<'a> {
-    /// The first row, forwards.
+    /// The iterator goes forwards from the first row.
     Start,
-    /// The last row, backwards.
+    /// The iterator goes backwards from the last row.
     End,
     /// The row of this key, or the next one in the direction.
     From(&'a [u8], Direction),
@@ -226,7 +226,7 @@ impl<'a, D: DBAccess> DBIteratorWithThreadMode<'a, D> {
         iterator
     }
 
-    /// Starts again.
+    /// Restarts the iterator at the first row of `mode`.
     pub fn set_mode(&mut self, mode: IteratorMode<'_>) {
         self.done = false;
         self.direction = match mode {

@@ -224,7 +224,7 @@ impl Options {
         self.inner.info_log = Some(logger.inner);
     }
 
-    /// The logger; one that discards lines, if there is none.
+    /// The logger; if there is none, a logger that discards lines.
     pub fn get_info_logger(&self) -> InfoLogger {
         let none: Arc<dyn esker::Logger> = Arc::new(esker::NullLogger);
         InfoLogger {

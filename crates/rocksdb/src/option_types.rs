@@ -27,13 +27,13 @@ pub enum LogLevel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum ReadTier {
-    /// All sources.
+    /// Reads use memtables, the block cache and files.
     All = 0,
-    /// Memtables and the block cache.
+    /// Reads use memtables and the block cache, but no files.
     BlockCache,
     /// Only rows that survive a crash. Not implemented: a read with it fails.
     Persisted,
-    /// Memtables are read, and no files.
+    /// Reads use memtables, but no files.
     Memtable,
 }
 
@@ -49,7 +49,7 @@ pub enum CompactionPri {
     OldestSmallestSeqFirst = 2,
     /// The file that overlaps least with the next level.
     MinOverlappingRatio = 3,
-    /// The next file in turn.
+    /// The files are compacted in turn.
     RoundRobin = 4,
 }
 
@@ -58,7 +58,7 @@ pub enum CompactionPri {
 pub enum BlockBasedIndexType {
     /// Binary search.
     BinarySearch,
-    /// A hash of the prefix.
+    /// A hash index of prefixes.
     HashSearch,
     /// A two-level index with partitions.
     TwoLevelIndexSearch,
@@ -77,13 +77,13 @@ pub enum DataBlockIndexType {
 /// The tables of which a part stays in the block cache once it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockBasedTablePinningTier {
-    /// The older options decide.
+    /// The older options for pinning decide.
     Fallback = 0,
-    /// No tables.
+    /// The metadata of no table is pinned.
     None = 1,
-    /// Tables that flushes wrote, and similar ones.
+    /// The metadata is pinned of tables that flushes wrote, and of tables of similar size in L0.
     FlushAndSimilar = 2,
-    /// All tables.
+    /// The metadata of all tables is pinned.
     All = 3,
 }
 
@@ -92,7 +92,7 @@ pub enum BlockBasedTablePinningTier {
 pub enum MemtableFactory {
     /// Rows in the order of their insertion.
     Vector,
-    /// Not implemented: an open with it fails.
+    /// Not implemented: an open with this value fails.
     HashSkipList {
         /// The number of buckets.
         bucket_count: usize,
@@ -101,7 +101,7 @@ pub enum MemtableFactory {
         /// The branching factor.
         branching_factor: i32,
     },
-    /// Not implemented: an open with it fails.
+    /// Not implemented: an open with this value fails.
     HashLinkList {
         /// The number of buckets.
         bucket_count: usize,
@@ -111,7 +111,7 @@ pub enum MemtableFactory {
 /// The checksum of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChecksumType {
-    /// None. Not implemented: an open with it fails.
+    /// No checksum. Not implemented: an open with it fails.
     NoChecksum = 0,
     /// CRC-32C.
     CRC32c = 1,
@@ -126,10 +126,10 @@ pub enum ChecksumType {
 /// The encoding of keys in plain tables, which Esker does not write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum KeyEncodingType {
-    /// Whole keys.
+    /// Keys are stored whole.
     #[default]
     Plain = 0,
-    /// Keys without their common prefix.
+    /// Keys are stored without their common prefix.
     Prefix = 1,
 }
 
@@ -156,7 +156,7 @@ pub struct PlainTableFactoryOptions {
 /// A codec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DBCompressionType {
-    /// None.
+    /// No compression.
     None = 0,
     /// Snappy.
     Snappy = 1,
@@ -189,9 +189,9 @@ impl DBCompressionType {
 /// The compaction style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DBCompactionStyle {
-    /// Leveled.
+    /// Leveled compaction.
     Level = 0,
-    /// Universal.
+    /// Universal compaction.
     Universal = 1,
     /// FIFO: the oldest files are dropped.
     Fifo = 2,
@@ -200,22 +200,22 @@ pub enum DBCompactionStyle {
 /// The treatment of damaged WAL records at recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DBRecoveryMode {
-    /// Accepts a torn end, and fails at other damage.
+    /// Recovery accepts an incomplete last record, and fails at other damage.
     TolerateCorruptedTailRecords = 0,
-    /// Fails at any damage.
+    /// Recovery fails if any WAL is damaged.
     AbsoluteConsistency = 1,
-    /// Ends before the damage.
+    /// Recovery ends before the first damaged record of the WALs.
     PointInTime = 2,
-    /// Skips damaged records.
+    /// Recovery skips damaged records of the WALs.
     SkipAnyCorruptedRecord = 3,
 }
 
 /// The condition under which universal compaction has enough files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UniversalCompactionStopStyle {
-    /// The next file has another size than the last one.
+    /// Compares the size of the next file with that of the last one.
     Similar = 0,
-    /// The next file has another size than all together.
+    /// Compares the size of the next file with the sum of all earlier ones.
     Total = 1,
 }
 

@@ -93,7 +93,7 @@ impl Options {
         self.kept.get(name).map_or(default, |value| value == "true")
     }
 
-    /// The first reason to refuse an open with these options.
+    /// The first reason why a database cannot be opened with these options.
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.wrong.values().next().cloned().map_or(Ok(()), Err)
     }

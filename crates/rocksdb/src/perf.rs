@@ -5,23 +5,23 @@ use std::marker::PhantomData;
 use crate::db::{DBInner, ThreadMode};
 use crate::{Cache, DB, DBCommon, Error, TransactionDB};
 
-/// The counts of a thread, by level.
+/// The levels of detail at which a thread counts and measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum PerfStatsLevel {
-    /// No level: no effect.
+    /// A placeholder of RocksDB's enumeration, without effect.
     Uninitialized = 0,
-    /// Nothing.
+    /// Nothing is measured.
     Disable,
-    /// Counts.
+    /// Only events are counted; no time is measured.
     EnableCount,
-    /// Counts and times, except those of mutexes.
+    /// Events are counted, and times are measured except those of waits for mutexes.
     EnableTimeExceptForMutex,
-    /// Also CPU times.
+    /// CPU times are measured, too.
     EnableTimeAndCPUTimeExceptForMutex,
-    /// Also times of mutexes.
+    /// The times of waits for mutexes are measured, too.
     EnableTime,
-    /// No level: no effect.
+    /// A placeholder of RocksDB's enumeration, without effect.
     OutOfBound,
 }
 
@@ -33,7 +33,7 @@ macro_rules! metrics {
         #[repr(i32)]
         pub enum PerfMetric {
             $( #[doc = concat!("`", $name, "`.")] $variant = $number, )+
-            /// No counter: their number.
+            /// The number of counters; not a counter itself.
             TotalMetricCount = 68,
         }
 
@@ -158,7 +158,7 @@ impl PerfContext {
         text.join(", ")
     }
 
-    /// One count.
+    /// Returns the value of a counter of the calling thread.
     pub fn metric(&self, id: PerfMetric) -> u64 {
         let counted = esker::perf::context();
         let found = counted.fields().find(|(name, _)| *name == id.name());
@@ -169,13 +169,13 @@ impl PerfContext {
 /// The bytes of memory of databases and caches.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemoryUsageStats {
-    /// Memtables.
+    /// The memory of memtables in bytes.
     pub mem_table_total: u64,
     /// Memtables that are not flushed.
     pub mem_table_unflushed: u64,
     /// Indexes and filters of open tables, outside of caches.
     pub mem_table_readers_total: u64,
-    /// Caches.
+    /// The memory of caches in bytes.
     pub cache_total: u64,
 }
 
@@ -183,7 +183,7 @@ pub struct MemoryUsageStats {
 pub struct MemoryUsage(MemoryUsageStats);
 
 impl MemoryUsage {
-    /// Memtables.
+    /// The memory of memtables in bytes.
     pub fn approximate_mem_table_total(&self) -> u64 {
         self.0.mem_table_total
     }
@@ -198,7 +198,7 @@ impl MemoryUsage {
         self.0.mem_table_readers_total
     }
 
-    /// Caches.
+    /// The memory of caches in bytes.
     pub fn approximate_cache_total(&self) -> u64 {
         self.0.cache_total
     }

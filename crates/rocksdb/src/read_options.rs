@@ -13,7 +13,7 @@ pub struct ReadOptions {
 }
 
 impl Default for ReadOptions {
-    /// RocksDB's defaults.
+    /// Creates the options with RocksDB's defaults.
     fn default() -> ReadOptions {
         ReadOptions {
             inner: esker::ReadOptions {
@@ -153,7 +153,7 @@ impl ReadOptions {
         self.inner.timestamp = Some(ts.into());
     }
 
-    /// Not implemented: a read with it fails.
+    /// Not implemented: a read with this option fails.
     pub fn set_iter_start_ts<S: Into<Vec<u8>>>(&mut self, _ts: S) {
         self.refuse("ReadOptions::set_iter_start_ts", true);
     }
@@ -166,7 +166,7 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// The defaults.
+    /// Creates the options with RocksDB's defaults.
     pub fn new() -> WriteOptions {
         WriteOptions::default()
     }
@@ -207,7 +207,7 @@ pub struct FlushOptions {
 }
 
 impl FlushOptions {
-    /// The defaults.
+    /// Creates the options with RocksDB's defaults.
     pub fn new() -> FlushOptions {
         FlushOptions::default()
     }
@@ -268,7 +268,7 @@ pub struct WaitForCompactOptions {
 }
 
 impl WaitForCompactOptions {
-    /// Not implemented: a wait with it fails. Default: false.
+    /// Not implemented: a wait with this option fails. Default: false.
     pub fn set_abort_on_pause(&mut self, v: bool) {
         self.abort_on_pause = v;
     }
@@ -301,7 +301,7 @@ impl IngestExternalFileOptions {
         self.inner.snapshot_consistency = v;
     }
 
-    /// Allows a sequence number for a file. Default: true.
+    /// Allows the ingestion to give the file a sequence number. Default: true.
     pub fn set_allow_global_seqno(&mut self, v: bool) {
         self.inner.allow_global_seqno = v;
     }

@@ -86,7 +86,8 @@ impl BlockBasedOptions {
         self.set_hybrid_ribbon_filter(bloom_equivalent_bits_per_key, 0);
     }
 
-    /// Sets Ribbon filters, with Bloom filters in levels above this one; -1: in none.
+    /// Sets Ribbon filters, and Bloom filters in levels above `bloom_before_level`; -1: Ribbon filters in all
+    /// levels.
     pub fn set_hybrid_ribbon_filter(&mut self, bloom_equivalent_bits_per_key: f64, bloom_before_level: i32) {
         self.inner.filter_policy = esker::FilterPolicy::Ribbon {
             bits_per_key: bloom_equivalent_bits_per_key,
@@ -176,7 +177,7 @@ impl CuckooTableOptions {
     /// Sets the number of buckets of a block.
     pub fn set_cuckoo_block_size(&mut self, _size: u32) {}
 
-    /// Uses keys as numbers that are their own hash.
+    /// Uses keys as numbers, which serve as their own hashes.
     pub fn set_identity_as_first_hash(&mut self, _flag: bool) {}
 
     /// Computes the hash by division.

@@ -52,7 +52,7 @@ impl<const TRANSACTION: bool> WriteBatchWithTransaction<TRANSACTION> {
         Self::default()
     }
 
-    /// Creates an empty batch, with room for so many bytes.
+    /// Creates an empty batch, with room for this number of bytes.
     pub fn with_capacity_bytes(capacity_bytes: usize) -> Self {
         Self {
             inner: esker::WriteBatch::with_capacity(capacity_bytes),
@@ -75,7 +75,7 @@ impl<const TRANSACTION: bool> WriteBatchWithTransaction<TRANSACTION> {
         Self { inner, damaged: None }
     }
 
-    /// The engine's batch.
+    /// Returns the batch of the crate `esker`.
     pub(crate) fn engine(self) -> Result<esker::WriteBatch, Error> {
         match self.damaged {
             Some((_, error)) => Err(error),

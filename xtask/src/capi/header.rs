@@ -1,4 +1,4 @@
-//! `rocksdb/c.h`.
+//! Parses `rocksdb/c.h`.
 
 use std::collections::BTreeSet;
 

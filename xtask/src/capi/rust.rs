@@ -144,16 +144,16 @@ fn kept_rows(fields: &[&Field]) -> String {
     out
 }
 
-/// Objects with a translation that is made once, until a field changes.
+/// The objects whose translation to engine options is cached until a field changes.
 const TRANSLATED: &[&str] = &["readoptions"];
 
-/// Returns the types that have only fields.
+/// Returns the code of the C objects that consist of fields only.
 pub fn structs(tables: &Tables) -> String {
-    let mut out = format!("//! Objects that have only fields.\n\n{NOTE}\nuse super::fields::*;\n");
+    let mut out = format!("//! C objects that consist of fields only.\n\n{NOTE}\nuse super::fields::*;\n");
     for object in tables.objects().keys() {
         if tables.is_generated(object) {
             out.push_str(&format!(
-                "\n/// `rocksdb_{object}_t`.\n#[derive(Clone, Default)]\npub struct rocksdb_{object}_t {{\n    pub fields: {},\n}}\n",
+                "\n/// The C object `rocksdb_{object}_t`.\n#[derive(Clone, Default)]\npub struct rocksdb_{object}_t {{\n    pub fields: {},\n}}\n",
                 struct_name(object)
             ));
         }
@@ -161,9 +161,12 @@ pub fn structs(tables: &Tables) -> String {
     out
 }
 
-/// Returns the constructors and destructors of objects, and the setters and getters of their fields.
+/// Returns the code of the constructors and destructors of the C objects, and of the setters and getters of
+/// their fields.
 pub fn objects(tables: &Tables) -> String {
-    let mut out = format!("//! Constructors, destructors, setters and getters of objects.\n\n{NOTE}\n");
+    let mut out = format!(
+        "//! Constructors and destructors of C objects, and setters and getters of their fields.\n\n{NOTE}\n"
+    );
     out.push_str(
         "use std::ffi::{c_char, c_int};\n\nuse crate::ffi::*;\nuse crate::generated::structs::*;\n#[allow_types]\n",
     );

@@ -33,21 +33,21 @@ pub struct Field {
     pub default: String,
     /// The treatment of the field: see the head of the table.
     pub engine: String,
-    /// The function that sets it.
+    /// The C function that sets the field.
     pub setter: Option<String>,
-    /// The function that returns it, and the form of its result.
+    /// The C function that returns the field, and the form of its result.
     pub getter: Option<(String, String)>,
 }
 
 /// A function that RocksDB has removed, or that had other parameters.
 pub struct Legacy {
-    /// The last generation that has it: `7.8`.
+    /// The last generation of the library that has the function: `7.8`.
     pub last: String,
     /// The function.
     pub function: Function,
 }
 
-/// The tables, and the functions that hand-written modules have.
+/// The tables of the C interface, and the functions that hand-written modules define.
 pub struct Tables {
     /// Functions, in the order of the header.
     pub functions: Vec<Function>,
@@ -66,7 +66,7 @@ pub struct Tables {
 /// The origin of a function.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// A module of the crate.
+    /// The function is written by hand in a module of the crate.
     Written,
     /// A field that the engine, or a module, reads.
     Field,

@@ -150,7 +150,7 @@ pub struct Listeners {
 /// The numbers of tables by level.
 pub(super) type Inputs = Vec<(usize, Vec<u64>)>;
 
-/// The facts of earlier events that later ones report.
+/// Facts from earlier events that are passed with later events.
 #[derive(Default)]
 pub(super) struct Seen {
     /// The properties of tables created since the database was opened, until their deletion.

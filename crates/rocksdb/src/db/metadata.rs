@@ -24,11 +24,11 @@ pub struct LiveFile {
     pub name: String,
     /// The size in bytes.
     pub size: usize,
-    /// Level.
+    /// The level of the file.
     pub level: i32,
-    /// Smallest key.
+    /// The smallest key of the file.
     pub start_key: Option<Vec<u8>>,
-    /// Largest key.
+    /// The largest key of the file.
     pub end_key: Option<Vec<u8>>,
     /// The number of rows, with deletions.
     pub num_entries: u64,

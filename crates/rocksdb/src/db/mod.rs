@@ -35,7 +35,7 @@ impl<'a> Range<'a> {
 
 /// The mode of creating and dropping column families: [`SingleThreaded`] or [`MultiThreaded`].
 pub trait ThreadMode {
-    /// Starts with these families.
+    /// Creates the handles of these families.
     #[doc(hidden)]
     fn of_families(families: BTreeMap<String, esker::ColumnFamily>) -> Self;
 
@@ -81,7 +81,7 @@ impl ThreadMode for MultiThreaded {
 
 /// The database inside of a [`DBCommon`].
 pub trait DBInner {
-    /// The engine's handle.
+    /// The database handle of the crate `esker`.
     #[doc(hidden)]
     fn engine(&self) -> &esker::Db;
 

@@ -100,12 +100,12 @@ fn open_ttl(
     Ok((db, families))
 }
 
-/// RocksDB counts whole seconds.
+/// The time to live is rounded to whole seconds, as in RocksDB.
 fn seconds(ttl: Duration) -> i32 {
     i32::try_from(ttl.as_secs()).unwrap_or(i32::MAX)
 }
 
-/// The engine's options for a database with these families.
+/// Returns the options of the crate `esker` for a database with these families.
 fn engine_options(
     options: &Options,
     descriptors: &[ColumnFamilyDescriptor],
@@ -151,7 +151,7 @@ fn check_named(engine: &esker::Options, path: &Path, names: &[String]) -> Result
     }
 }
 
-/// The engine's own family.
+/// The name of RocksDB's internal column family for the history of statistics.
 const STATS_HISTORY: &str = "___rocksdb_stats_history___";
 
 fn check_no_wal(engine: &esker::Options, path: &Path) -> Result<(), Error> {

@@ -82,7 +82,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         self.may_exist(cf.family(), key.as_ref(), readopts)
     }
 
-    /// An error counts as true.
+    /// If the read fails, the key may exist.
     fn may_exist(
         &self,
         family: &esker::ColumnFamily,

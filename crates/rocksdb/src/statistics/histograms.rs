@@ -3,7 +3,7 @@
 use crate::statistics::named_enum;
 
 named_enum! {
-    /// A distribution. One that Esker does not record stays empty.
+    /// A histogram. A histogram that Esker does not record stays empty.
     Histogram {
         DbGet => "rocksdb.db.get.micros",
         DbWrite => "rocksdb.db.write.micros",

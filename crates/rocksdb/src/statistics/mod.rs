@@ -41,7 +41,7 @@ macro_rules! named_enum {
                 }
             }
 
-            /// All values.
+            /// Iterates over all members of the enumeration.
             pub fn iter() -> std::slice::Iter<'static, $type> {
                 $type::ALL.iter()
             }
@@ -110,12 +110,12 @@ impl HistogramData {
         HistogramData::default()
     }
 
-    /// The median.
+    /// The median of the recorded values.
     pub fn median(&self) -> f64 {
         self.inner.median
     }
 
-    /// The mean.
+    /// The mean of the recorded values.
     pub fn average(&self) -> f64 {
         self.inner.average
     }
@@ -130,17 +130,17 @@ impl HistogramData {
         self.inner.percentile99
     }
 
-    /// The largest.
+    /// The largest recorded value.
     pub fn max(&self) -> f64 {
         self.inner.max as f64
     }
 
-    /// The smallest.
+    /// The smallest recorded value.
     pub fn min(&self) -> f64 {
         self.inner.min as f64
     }
 
-    /// The sum.
+    /// The sum of the recorded values.
     pub fn sum(&self) -> u64 {
         self.inner.sum
     }
@@ -150,7 +150,7 @@ impl HistogramData {
         self.inner.count
     }
 
-    /// The standard deviation.
+    /// The standard deviation of the recorded values.
     pub fn std_dev(&self) -> f64 {
         self.inner.standard_deviation
     }
@@ -167,7 +167,7 @@ impl Options {
         self.inner.statistics.as_ref().map(ToString::to_string)
     }
 
-    /// Changes the level.
+    /// Changes the level of detail of the statistics.
     pub fn set_statistics_level(&self, level: StatsLevel) {
         if let Some(statistics) = &self.inner.statistics {
             statistics.set_stats_level(level.engine());

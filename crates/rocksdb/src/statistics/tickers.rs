@@ -3,7 +3,7 @@
 use crate::statistics::named_enum;
 
 named_enum! {
-    /// A count. One that Esker does not count stays 0.
+    /// A ticker. A ticker that Esker does not count stays 0.
     Ticker {
         BlockCacheMiss => "rocksdb.block.cache.miss",
         BlockCacheHit => "rocksdb.block.cache.hit",

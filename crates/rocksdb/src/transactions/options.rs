@@ -29,7 +29,7 @@ impl Default for TransactionOptions {
 }
 
 impl TransactionOptions {
-    /// The defaults.
+    /// Creates the options with RocksDB's defaults.
     pub fn new() -> TransactionOptions {
         TransactionOptions::default()
     }
@@ -57,7 +57,7 @@ impl TransactionOptions {
         self.snapshot = snapshot;
     }
 
-    /// Looks for deadlocks before it waits. Default: false.
+    /// Looks for deadlocks before the transaction waits for a lock. Default: false.
     pub fn set_deadlock_detect(&mut self, deadlock_detect: bool) {
         self.deadlock_detect = deadlock_detect;
     }
@@ -104,7 +104,7 @@ impl Default for TransactionDBOptions {
 }
 
 impl TransactionDBOptions {
-    /// The defaults.
+    /// Creates the options with RocksDB's defaults.
     pub fn new() -> TransactionDBOptions {
         TransactionDBOptions::default()
     }
@@ -147,7 +147,7 @@ pub struct OptimisticTransactionOptions {
 }
 
 impl OptimisticTransactionOptions {
-    /// The defaults.
+    /// Creates the options with RocksDB's defaults.
     pub fn new() -> OptimisticTransactionOptions {
         OptimisticTransactionOptions::default()
     }
