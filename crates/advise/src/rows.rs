@@ -5,7 +5,7 @@ use base::SeqNo;
 /// The size of the value of a deletion.
 pub(crate) const DELETION: u32 = u32::MAX;
 
-/// A row.
+/// A version of a key in the sampled workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) seqno: SeqNo,

@@ -27,7 +27,7 @@ pub(crate) struct Traffic {
     pub(crate) compactions: u64,
 }
 
-/// A compaction under way.
+/// A simulated compaction that is running.
 struct Job {
     id: JobId,
     plan: Plan,
@@ -86,7 +86,7 @@ impl<'a> Tree<'a> {
         self.workload.keys.bytes(row.key).len() as u64 + row.value_bytes()
     }
 
-    /// Bytes of a table with rows of so many raw bytes.
+    /// Returns the bytes of a table whose rows have `raw` bytes before compression.
     fn table_bytes(&self, raw_bytes: u64) -> u64 {
         let bytes = (raw_bytes * self.workload.weight) as f64 * self.machine.table_bytes_per_raw_byte;
         (bytes as u64).max(1)

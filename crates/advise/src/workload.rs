@@ -9,14 +9,14 @@ use crate::rows::{DELETION, Row};
 /// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// A write of a value of so many bytes.
+    /// A write of a value with this number of bytes.
     Put(u32),
     Delete,
     Get,
     Seek,
 }
 
-/// One operation.
+/// An operation of the sampled workload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Operation {
     /// Microseconds since the first operation.
@@ -33,7 +33,7 @@ pub(crate) struct StartTable {
     pub(crate) size: u64,
     /// In L0 a larger number is newer.
     pub(crate) epoch: u64,
-    /// By key.
+    /// The sampled rows, in the order of their keys.
     pub(crate) rows: Vec<Row>,
 }
 
@@ -43,7 +43,7 @@ pub struct Workload {
     pub(crate) keys: Keys,
     pub(crate) tables: Vec<StartTable>,
     pub(crate) operations: Vec<Operation>,
-    /// Each row and operation stands for so many.
+    /// The sampling factor: each sampled row and operation stands for this number of rows and operations.
     pub(crate) weight: u64,
     pub(crate) last_seqno: SeqNo,
     passed_over: u64,
@@ -98,7 +98,7 @@ impl WorkloadBuilder {
         self.keys.len() > 0
     }
 
-    /// Each row and operation stands for so many.
+    /// The sampling factor: each sampled row and operation stands for this number of rows and operations.
     pub(crate) fn weight(&self) -> u64 {
         self.weight
     }

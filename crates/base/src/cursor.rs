@@ -60,9 +60,9 @@ pub trait BlockwiseCursor: Cursor {
         false
     }
 
-    /// If the cursor is at the start of a block, and no other source has an entry before the end of that
-    /// block or another version of its last key: a user key that is at or after every key of the block and
-    /// before every later key of the other sources.
+    /// Returns a user key that is at or after every key of the current block, and before every later key of
+    /// the other sources. `None` unless the cursor is at the start of a block and no other source has an
+    /// entry within the block or another version of its last key.
     fn lone_block_bound(&self) -> Option<&[u8]> {
         None
     }

@@ -31,11 +31,11 @@ impl Power {
 /// A generalized Pareto distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pareto {
-    /// The location.
+    /// The location parameter of the Pareto distribution.
     pub theta: f64,
-    /// The shape.
+    /// The shape parameter of the Pareto distribution.
     pub k: f64,
-    /// The scale.
+    /// The scale parameter of the Pareto distribution.
     pub sigma: f64,
 }
 

@@ -24,7 +24,7 @@ const OUT_OF_ORDER: &str = "Wide columns out of order";
 /// The place of a column's value within the bytes of an entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ColumnValue {
-    /// The value itself.
+    /// The value of the column.
     Inline(Range<usize>),
     /// The index of a value in a blob file.
     Blob(Range<usize>),
@@ -161,7 +161,7 @@ pub fn encode_unsorted(columns: &[(&[u8], &[u8])], out: &mut Vec<u8>) -> Result<
 pub enum DefaultColumn<'a> {
     /// The entity has no such column; a plain read returns the empty value.
     Absent,
-    /// The value itself.
+    /// The value of the column.
     Value(&'a [u8]),
     /// The index of the value, which is in a blob file.
     Blob(&'a [u8]),

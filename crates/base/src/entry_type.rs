@@ -24,7 +24,7 @@ pub enum EntryType {
     SingleDelete,
     /// A merge operand.
     Merge,
-    /// Any other kind.
+    /// An entry of any other kind.
     Other,
 }
 

@@ -135,7 +135,7 @@ impl Clock for ManualClock {
 pub struct Stopwatch(Option<Instant>);
 
 impl Stopwatch {
-    /// Starts a measurement.
+    /// Starts a measurement of CPU time.
     #[inline]
     pub fn start() -> Stopwatch {
         Stopwatch((!crate::sync::SIMULATED).then(Instant::now))

@@ -39,7 +39,7 @@ impl<T> PerThread<T> {
         &self.parts[thread_number() & (self.parts.len() - 1)].0
     }
 
-    /// All parts.
+    /// The parts of all threads.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.parts.iter().map(|part| &part.0)
     }

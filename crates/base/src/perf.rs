@@ -29,7 +29,7 @@ pub enum PerfLevel {
     EnableTimeExceptForMutex = 4,
     /// Also measures CPU times, each with two system calls.
     EnableTimeAndCpuTimeExceptForMutex = 5,
-    /// The same as the level before: no mutex is timed.
+    /// Measures as the previous level does: no mutex is timed.
     EnableTime = 6,
 }
 
@@ -139,7 +139,7 @@ perf_context! {
     block_checksum_time;
     /// Time of uncompressing blocks.
     block_decompress_time;
-    /// Blocks uncompressed.
+    /// The number of blocks that were decompressed.
     block_decompress_count;
     /// Bytes of values that Gets returned.
     get_read_bytes;
@@ -159,7 +159,7 @@ perf_context! {
     get_from_memtable_time;
     /// Time of Gets in tables.
     get_from_output_files_time;
-    /// Time of seeks.
+    /// The time in seeks of iterators.
     seek_internal_seek_time;
     /// Time of iterator steps.
     find_next_user_entry_time;
@@ -177,11 +177,11 @@ perf_context! {
     bloom_sst_hit_count;
     /// Lookups that a table's filter ended.
     bloom_sst_miss_count;
-    /// Steps forwards.
+    /// The number of forward steps of iterators.
     iter_next_count;
-    /// Steps backwards.
+    /// The number of backward steps of iterators.
     iter_prev_count;
-    /// Seeks.
+    /// The number of seeks of iterators.
     iter_seek_count;
     /// CPU time of Gets.
     get_cpu_nanos;

@@ -80,7 +80,7 @@ impl Protection {
         Protection(self.0 ^ of_number(seed::KIND, u64::from(kind)))
     }
 
-    /// Adds or removes the value.
+    /// Adds the value to the checksum, or removes it.
     #[inline]
     pub fn toggle_value(self, value: &[u8]) -> Protection {
         Protection(self.0 ^ XxHash3_64::oneshot_with_seed(seed::VALUE, value))
@@ -193,7 +193,7 @@ mod tests {
             row.toggle_value(b"value").toggle_value(b"other"),
             Protection::of_row(7, b"key", b"other")
         );
-        // A family id that changed in between leaves a difference.
+        // If the family id changed in between, the checksums differ.
         assert_ne!(row.toggle_family(4).toggle_family(5), row);
     }
 

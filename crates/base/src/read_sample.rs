@@ -1,11 +1,12 @@
-//! The choice of the reads by which tables are counted: one read of each 1,024, as in RocksDB.
+//! Samples the reads of tables: one read in 1,024 is counted, as in RocksDB.
 
 use std::cell::Cell;
 
-/// One read of so many is counted, and counts for all of them.
+/// The number of reads that each counted read represents.
 pub const READ_SAMPLE_RATE: u32 = 1024;
 
-/// A thread's state: the number of reads until the next one is counted, and the seed of the gap after it.
+/// A thread's state: the number of reads until the next read is counted, and the seed from which the gap
+/// after that read is drawn.
 struct Countdown {
     left: Cell<u32>,
     seed: Cell<u32>,
@@ -20,10 +21,10 @@ thread_local! {
     };
 }
 
-/// True for one call of [`READ_SAMPLE_RATE`] on average, in each thread.
+/// True for one call in [`READ_SAMPLE_RATE`] on average, in each thread.
 ///
-/// The gaps between chosen calls differ, so that reads that come in turns are chosen alike. Each thread has
-/// the same gaps, so that a replayed run chooses the same reads.
+/// The gaps between sampled calls vary, so that two kinds of reads that alternate are sampled equally often.
+/// Each thread has the same gaps, so that a replayed run samples the same reads.
 #[inline]
 pub fn is_sampled() -> bool {
     COUNTDOWN.with(|countdown| match countdown.left.get() {
@@ -39,8 +40,7 @@ pub fn is_sampled() -> bool {
 }
 
 impl Countdown {
-    /// Draws the next gap by RocksDB's generator of Park and Miller: 0 to twice the rate less 2, all equally
-    /// often.
+    /// Draws the next gap with RocksDB's Park-Miller generator: uniformly from 0 to twice the rate minus 2.
     #[cold]
     fn begin_gap(&self) {
         const MODULUS: u64 = (1 << 31) - 1;
@@ -64,7 +64,7 @@ mod tests {
         }
         let all: u32 = chosen.iter().sum();
         assert!((3900..4300).contains(&all), "{all}");
-        // Each sixteenth of the reads has about a sixteenth of the choices.
+        // Each sixteenth of the reads has about a sixteenth of the samples.
         assert!(
             chosen.iter().all(|count| (180..340).contains(count)),
             "{chosen:?}"

@@ -16,14 +16,14 @@ pub struct Temperature(pub u8);
 impl Temperature {
     /// The temperature is not specified.
     pub const UNKNOWN: Temperature = Temperature(0);
-    /// Read often.
+    /// The data is read often.
     pub const HOT: Temperature = Temperature(0x04);
-    /// Read now and then.
+    /// The data is read now and then.
     pub const WARM: Temperature = Temperature(0x08);
-    /// Between warm and cold.
+    /// The data is read less often than warm data and more often than cold data.
     pub const COOL: Temperature = Temperature(0x0a);
-    /// Read seldom.
+    /// The data is read seldom.
     pub const COLD: Temperature = Temperature(0x0c);
-    /// Hardly ever read.
+    /// The data is hardly ever read.
     pub const ICE: Temperature = Temperature(0x10);
 }

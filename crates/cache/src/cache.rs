@@ -61,7 +61,7 @@ pub struct Cache<V> {
 // SAFETY: values are handed from thread to thread (inserted by one, dropped by another) and shared between
 // them by pins; everything else inside is atomics, or guarded by the shards' locks.
 unsafe impl<V: Send + Sync> Send for Cache<V> {}
-// SAFETY: as above.
+// SAFETY: the type is `Sync` for the same reason as it is `Send`.
 unsafe impl<V: Send + Sync> Sync for Cache<V> {}
 
 /// One word that remembers where a value sat in a [`Cache`]. Empty by default.

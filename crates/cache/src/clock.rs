@@ -33,7 +33,7 @@ use crate::lru::Stats;
 use crate::options::{CacheKey, EntryRole, Insertion, Priority};
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering, yield_now};
 
-/// How often the hand passes an untouched entry before it evicts it, at most.
+/// The maximum number of times that the clock hand passes an unused entry before it evicts the entry.
 const MAX_COUNTDOWN: u32 = 3;
 
 /// A bit in the word of an entry's priority and role: the entry was hit.
@@ -49,7 +49,7 @@ const FIRST_CELLS: usize = if cfg!(loom) { 2 } else { 64 };
 /// No frame: the end of the free list.
 const NONE: u32 = u32::MAX;
 
-/// The bit of the gate's word that means: shut.
+/// The bit of the gate's word that is set while the gate is shut.
 const SHUT: usize = 1 << (usize::BITS - 1);
 
 /// The description of a frame's entry. The owner of the empty frame writes it before the frame is filled. Any

@@ -24,7 +24,7 @@ pub struct EntryInfo {
 /// See the example of [`Cache`](crate::Cache).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoleUsage {
-    /// The role.
+    /// The role of the entry in the cache.
     pub role: EntryRole,
     /// The number of entries, including erased ones that are still pinned.
     pub entries: usize,

@@ -331,7 +331,7 @@ fn allocate_chunk<F: Zeroed>(len: usize) -> *mut F {
 #[cfg(not(loom))]
 unsafe fn free_chunk<F>(items: *mut F, len: usize) {
     let layout = std::alloc::Layout::array::<F>(len).expect("the layout was valid when it was allocated");
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller ensures the conditions under `# Safety`.
     unsafe { std::alloc::dealloc(items.cast(), layout) };
 }
 
@@ -345,7 +345,7 @@ fn allocate_chunk<F: Zeroed>(len: usize) -> *mut F {
 /// `items` comes from [`allocate_chunk`] with the same `len`, and is not used again.
 #[cfg(loom)]
 unsafe fn free_chunk<F>(items: *mut F, len: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller ensures the conditions under `# Safety`.
     drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(items, len)) });
 }
 

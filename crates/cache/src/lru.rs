@@ -7,7 +7,7 @@
 use crate::options::{CacheKey, EntryRole, Insertion, Priority};
 use crate::prefetch::prefetch;
 
-/// The index that means: no entry.
+/// The index that stands for "no entry".
 const NONE: u32 = u32::MAX;
 
 /// The pools in the order of eviction: victims come from the tail of the first one that is not empty.
@@ -21,7 +21,7 @@ const UNLISTED: u8 = POOLS as u8;
 #[derive(Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) key: CacheKey,
-    /// The bytes it adds to the usage, metadata included.
+    /// The bytes that the entry adds to the usage, metadata included.
     pub(crate) charge: usize,
     /// The next entry in the bucket, or the next free frame.
     chain: u32,
@@ -72,7 +72,7 @@ pub struct Stats {
     pub inserts: u64,
     /// Insertions refused by the strict capacity limit.
     pub refused: u64,
-    /// Entries evicted to make room.
+    /// The number of entries that were evicted to make room.
     pub evictions: u64,
     /// Entries that eviction spared because a slot had hit them.
     pub second_chances: u64,

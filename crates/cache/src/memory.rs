@@ -123,7 +123,7 @@ fn map(len: usize, huge: bool) -> Option<NonNull<u8>> {
 /// # Safety
 /// `start..start + len` are whole pages of a mapping that no code uses any more.
 unsafe fn unmap(start: *mut u8, len: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller ensures the conditions under `# Safety`.
     let unmapped = unsafe { libc::munmap(start.cast(), len) };
     debug_assert_eq!(unmapped, 0, "munmap of our own mapping succeeds");
 }
@@ -355,7 +355,7 @@ impl Deref for Buffer {
 impl DerefMut for Buffer {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and `&mut self` excludes all other users.
+        // SAFETY: the buffer owns `len` bytes from `start` on, and `&mut self` excludes all other users.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }

@@ -57,9 +57,9 @@ pub(crate) struct Insertion<V> {
 /// The pool that an entry starts in. A hit raises it to the high pool, where there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// Evicted first.
+    /// Entries of this priority are evicted first.
     Bottom,
-    /// Data blocks.
+    /// The priority of data blocks.
     Low,
     /// Index and filter blocks.
     High,
@@ -114,11 +114,11 @@ pub struct CacheOptions {
 pub enum EntryRole {
     /// A data block.
     DataBlock,
-    /// A filter, or a partition of one.
+    /// A filter, or a partition of a filter.
     FilterBlock,
     /// The top-level index over the partitions of a filter.
     FilterMetaBlock,
-    /// An index, a partition of one, or the top-level index over those.
+    /// An index, a partition of an index, or the top-level index over partitions.
     IndexBlock,
     /// A compression dictionary.
     CompressionDictionary,
@@ -126,7 +126,7 @@ pub enum EntryRole {
     BlobValue,
     /// The memory of an open table, charged by an entry without contents.
     BlockBasedTableReader,
-    /// Anything else.
+    /// An entry in any other role.
     #[default]
     Misc,
 }

@@ -75,7 +75,7 @@ thread_local! {
     static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// A thread keeps a scratch buffer of at most this many bytes.
+/// The maximum size in bytes of the scratch buffer that a thread keeps.
 const SCRATCH_LIMIT: usize = 1 << 20;
 
 fn put_back(scratch: Vec<u8>) {

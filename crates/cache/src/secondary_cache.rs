@@ -295,6 +295,6 @@ pub(crate) trait SecondaryCache<V>: Send + Sync {
     /// Changes the policy that admits evicted entries.
     fn set_policy(&self, policy: AdmissionPolicy);
 
-    /// The contents.
+    /// The contents of the cache by key.
     fn usage(&self) -> SecondaryUsage;
 }

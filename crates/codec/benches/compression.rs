@@ -10,7 +10,7 @@ use divan::{Bencher, black_box};
 use esker_codec::{CompressionOptions, CompressionType, Compressor, Decompressor};
 use testkit::bench::half_compressible;
 
-/// The types whose cost differs.
+/// The compression types whose costs differ.
 const TYPES: [CompressionType; 7] = [
     CompressionType::None,
     CompressionType::Snappy,

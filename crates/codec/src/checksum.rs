@@ -65,7 +65,7 @@ pub fn mask(crc: u32) -> u32 {
     crc.rotate_right(15).wrapping_add(MASK_DELTA)
 }
 
-/// The CRC-32C of a masked one.
+/// Returns the CRC-32C from its masked form.
 #[inline]
 pub fn unmask(masked: u32) -> u32 {
     masked.wrapping_sub(MASK_DELTA).rotate_left(15)

@@ -70,7 +70,7 @@ fn failed(ty: CompressionType, what: impl fmt::Display) -> Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum CompressionType {
-    /// Uncompressed.
+    /// The data is stored uncompressed.
     None = 0,
     /// Snappy: fast, small gain. LZ4 is better in both.
     Snappy = 1,

@@ -10,8 +10,9 @@ use manifest::{BlobFileMetadata, Version};
 pub struct BlobGarbageCollection {
     /// The part of the blob files, the oldest first, whose values compactions relocate: 0 to 1.
     pub age_cutoff: f64,
-    /// A part of the bytes of those files. If at least this part is garbage, the tables that refer to the
-    /// oldest of them are compacted to release it. From 1 on: never.
+    /// The garbage threshold of the blob files below the age cutoff, as a fraction of their bytes. If at
+    /// least this fraction is garbage, the tables that refer to the oldest of these files are compacted to
+    /// release it. From 1 on: never.
     pub force_threshold: f64,
 }
 

@@ -80,7 +80,7 @@ pub trait CompactionFilter: Send {
 pub enum TableFileCreationReason {
     /// A flush of memtables.
     Flush,
-    /// Files are compacted.
+    /// A compaction of files.
     Compaction,
     /// The rows of WALs are written to tables when the database is opened.
     Recovery,
@@ -153,7 +153,7 @@ pub trait CompactionFilterFactory: Send + Sync + 'static {
 /// The outcome for a blob index on its way into an output file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relocation {
-    /// The index stays valid.
+    /// The blob index stays valid.
     Keep,
     /// The blob was copied; the new index is in the buffer.
     Moved,
@@ -188,7 +188,7 @@ pub trait BlobHook: Send {
     /// that enters and does not [`leave`](BlobHook::leave) is garbage.
     fn enter(&mut self, user_key: &[u8], kind: Kind, value: &[u8]) -> Result<()>;
 
-    /// Reports an output entry of such a kind.
+    /// Reports an output entry of a kind that may refer to blobs.
     fn leave(&mut self, user_key: &[u8], kind: Kind, value: &[u8]) -> Result<()>;
 
     /// Moves the columns of `entity` whose blob files are being collected back into the entity, and fills

@@ -123,7 +123,7 @@ pub fn depth(
             let files = inputs.l0_files as f64 + inputs.unflushed_memtables as f64 + filled;
             (files - slow) / (stop - slow).max(1.0)
         }
-        // Stalls of these causes stop writes, or have a rate of their own.
+        // Stalls of these causes stop writes, or have separate rates.
         StallCause::WriteBufferManagerLimit | StallCause::LowPriority | StallCause::WalLocked => 1.0,
         StallCause::PendingCompactionBytes => {
             let soft = options.soft_pending_compaction_bytes_limit;
@@ -229,7 +229,8 @@ mod tests {
         assert_eq!(drain.bytes_per_second(), None);
         drain.carried(10 * MIB, seconds(100), seconds(110), true);
         assert_eq!(drain.bytes_per_second(), Some(MIB));
-        // Ten seconds of other work came before it, while writes were delayed: they count.
+        // Before the compaction, ten seconds of other work passed while writes were delayed: these seconds
+        // count.
         drain.carried(40 * MIB, seconds(120), seconds(130), false);
         assert_eq!(drain.bytes_per_second(), Some((MIB as f64 * 1.4) as u64));
         // No write was delayed: the idle time does not count.

@@ -36,9 +36,10 @@ pub fn leveled(targets: &[u64], options: &LeveledOptions, level: usize) -> u32 {
     path as u32
 }
 
-/// The directory of a file of `bytes` that a universal compaction writes: the first with room for the
-/// file, and with room left there and in the directories before it for the files that will be written
-/// until this one is compacted again. Those files are estimated at `bytes` less `size_ratio` percent.
+/// Returns the directory for a file of `bytes` that a universal compaction writes. It is the first directory
+/// with room for the file, if this directory and the earlier ones then still have room for the files that
+/// will be written until this file is compacted again. The bytes of those later files are estimated as
+/// `bytes` less `size_ratio` percent.
 pub fn universal(targets: &[u64], size_ratio: u32, bytes: u64) -> u32 {
     let last = targets.len().saturating_sub(1);
     let to_come = (u128::from(bytes) * u128::from(100u32.saturating_sub(size_ratio)) / 100) as u64;

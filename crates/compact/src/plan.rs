@@ -76,7 +76,7 @@ impl fmt::Display for CompactionReason {
 /// The files of one level, in the level's order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LevelFiles {
-    /// The level.
+    /// The level of the files.
     pub level: usize,
     /// The files: in L0 the newest first, otherwise by key.
     pub files: Vec<Arc<FileMetadata>>,

@@ -9,7 +9,7 @@ use crate::styles::Style;
 /// The score of a level: how urgent a compaction out of it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LevelScore {
-    /// The level.
+    /// The level to which the score belongs.
     pub level: usize,
     /// From 1 on the level is to be compacted; a higher score comes first.
     pub score: f64,

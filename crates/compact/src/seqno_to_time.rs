@@ -57,7 +57,7 @@ impl SeqnoToTimeMapping {
         self.pairs.drain(..older.saturating_sub(1));
     }
 
-    /// The pairs.
+    /// The pairs of a sequence number and a time.
     pub fn pairs(&self) -> &[(SeqNo, u64)] {
         &self.pairs
     }

@@ -35,7 +35,7 @@ pub struct SplitLimits {
 /// end there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Border {
-    /// The stream's user key at that place.
+    /// The user key at which the stream continues.
     pub key: Box<[u8]>,
     /// The stream's next keys will come after `key`; otherwise before it.
     pub behind: bool,
@@ -52,7 +52,7 @@ pub struct OutputSplitter {
     /// The grandparent that contains the last key, or the one after the gap that contains it.
     at: usize,
     in_gap: bool,
-    /// A key has been shown.
+    /// True if a key was already shown to the splitter.
     started: bool,
     /// The bytes of the grandparents that the current file overlaps.
     overlapped_bytes: u64,
@@ -67,7 +67,7 @@ pub struct OutputSplitter {
 }
 
 impl OutputSplitter {
-    /// A splitter with these limits.
+    /// Creates a splitter with these limits.
     pub fn new(cmp: UserComparator, limits: SplitLimits) -> OutputSplitter {
         OutputSplitter {
             cmp,
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn files_end_at_borders_from_a_size_on() {
-        // A 256th of the target.
+        // The limit is a 256th of the target file size.
         assert_eq!(ends(0), ["1:00", "2:00", "3:00"]);
         assert_eq!(ends(1000), ["1:00", "2:00", "3:00"]);
         assert_eq!(ends(1001), ["2:00"]);

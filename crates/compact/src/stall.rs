@@ -42,7 +42,7 @@ pub enum StallCondition {
         /// Why writes are delayed.
         cause: StallCause,
     },
-    /// Writes stop.
+    /// Writes are stopped.
     Stopped {
         /// Why writes are stopped.
         cause: StallCause,

@@ -26,7 +26,7 @@ const PROBE: u64 = 4096;
 const PLACES: u64 = 32;
 const KEYS_AT_PLACE: u64 = 512;
 
-/// One key in this many may be out of order in a stream.
+/// In a stream, one key in this number of keys may be out of order.
 const KEYS_PER_STRAY: u64 = 8;
 
 /// The number of keys in a row that may be the beginning of a stream.
@@ -69,7 +69,7 @@ pub struct StreamFinder {
     /// Runs that have ended, and are streams or may become streams.
     found: Vec<SeqnoRun>,
     open: SeqnoRun,
-    /// The key before the last one.
+    /// The user key that was written before the last key.
     before: Vec<u8>,
     /// The number of user keys that the detector was shown.
     shown: u64,

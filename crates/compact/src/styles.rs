@@ -14,7 +14,7 @@ pub enum Style {
     Universal(CompactionOptionsUniversal),
     /// FIFO: the oldest files are dropped.
     Fifo(CompactionOptionsFifo),
-    /// Files are compacted only when a user asks for it.
+    /// Files are compacted only in manual compactions.
     None,
 }
 
@@ -94,7 +94,7 @@ impl Default for CompactionOptionsUniversal {
 /// See the example of [`CompactionOptionsFifo`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileTemperatureAge {
-    /// The temperature.
+    /// The temperature of files of this age or older.
     pub temperature: Temperature,
     /// The age in seconds.
     pub age: u64,

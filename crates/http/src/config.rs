@@ -15,7 +15,7 @@ pub enum Access {
     Loopback,
     /// Clients that send this token, as `Authorization: Bearer TOKEN`. The address may be any.
     Token(String),
-    /// All clients, without a token, at any address.
+    /// All clients are admitted, from any address and without a token.
     Anyone,
 }
 

@@ -65,7 +65,7 @@ pub struct BlobFileMetadata {
     pub linked_ssts: BTreeSet<u64>,
     /// The number of records that are no longer referenced.
     pub garbage_blob_count: u64,
-    /// The bytes of those records.
+    /// The bytes of the garbage records.
     pub garbage_blob_bytes: u64,
 }
 

@@ -244,7 +244,7 @@ impl VersionBuilder {
     }
 }
 
-/// L0, newest first.
+/// The files of L0, the newest first.
 fn build_level0(
     cmp: &InternalComparator,
     old: &Level,

@@ -119,7 +119,7 @@ pub struct VersionEdit {
     pub new_files: Vec<(u32, Arc<FileMetadata>)>,
     /// New blob files.
     pub blob_file_additions: Vec<BlobFileAddition>,
-    /// New garbage in blob files.
+    /// The garbage that the edit adds to blob files.
     pub blob_file_garbages: Vec<BlobFileGarbage>,
     /// WALs created or synced. An edit with these must change no files: RocksDB would ignore the changes.
     pub wal_additions: Vec<WalAddition>,

@@ -75,7 +75,7 @@ pub struct FileMetadata {
     pub oldest_blob_file_number: Option<u64>,
     /// Unix seconds of the oldest data that went into it; 0: unknown.
     pub oldest_ancestor_time: u64,
-    /// Unix seconds of its creation; 0: unknown.
+    /// The creation time of the file in Unix seconds; 0: unknown.
     pub file_creation_time: u64,
     /// The checksum over the whole file.
     pub file_checksum: Option<FileChecksum>,
@@ -250,7 +250,7 @@ impl fmt::Debug for FileMetadata {
 }
 
 impl FileMetadata {
-    /// Counts a read of the file, if it is one of those by which the file's reads are estimated.
+    /// Counts a read of the file if the read is sampled.
     #[inline]
     pub fn sample_read(&self) {
         if read_sample::is_sampled() {
@@ -355,7 +355,7 @@ impl FileMetadata {
         }
     }
 
-    /// The memory it takes in bytes, without the open table.
+    /// The memory of this record in bytes, without the open table.
     pub fn memory_usage(&self) -> usize {
         size_of::<FileMetadata>()
             + self.smallest.len()

@@ -250,7 +250,7 @@ impl<'a> PointInTime<'a> {
         self.leave_group();
     }
 
-    /// Once every family has a state after the atomic group, these are in force.
+    /// When every family has a state after the atomic group, these states become current.
     fn leave_group(&mut self) {
         if self.after_group.values().all(Option::is_some) {
             let states = std::mem::take(&mut self.after_group).into_iter();

@@ -363,7 +363,7 @@ impl Replay {
         }
         if let Some(name) = &edit.comparator {
             family.comparator = Some(name.clone());
-            // Recorded together with the comparator or not at all.
+            // This field is recorded together with the comparator, or not at all.
             family.persist_user_defined_timestamps = edit.persist_user_defined_timestamps.unwrap_or(true);
         }
         if let Some(timestamp) = &edit.full_history_ts_low {

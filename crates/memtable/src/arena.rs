@@ -29,7 +29,7 @@ const NODE_CHUNK: usize = 32 << 10;
 const ADDRESS_END: u64 = 1 << 48;
 
 const HUGE_PAGE: usize = 2 << 20;
-/// At least the system's page size, on all supported platforms.
+/// This is at least the page size of every supported platform.
 #[cfg(target_os = "linux")]
 const SMALL_PAGE: usize = 64 << 10;
 
@@ -46,7 +46,7 @@ const HEADER: usize = size_of::<Chunk>().next_multiple_of(NODE_ALIGN);
 
 /// A list of chunks that are divided one after the other.
 struct Region {
-    /// The chunk being divided; null before the first.
+    /// The chunk from which pieces are cut; null before the first chunk.
     current: AtomicPtr<Chunk>,
 }
 
@@ -70,7 +70,7 @@ impl Region {
             len,
             total,
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe { chunk.write(header) };
         self.current.store(chunk.as_ptr(), Ordering::Release);
         // SAFETY: within the chunk.
@@ -102,7 +102,7 @@ pub(crate) struct Arena {
 // SAFETY: the blocks are owned by the arena, handed out piece by piece through atomics, and listed under the
 // lock.
 unsafe impl Send for Arena {}
-// SAFETY: as above.
+// SAFETY: the type is `Sync` for the same reason as it is `Send`.
 unsafe impl Sync for Arena {}
 
 impl Arena {
@@ -138,7 +138,8 @@ impl Arena {
     #[inline]
     pub(crate) fn used(&self) -> usize {
         let allocated = self.allocated();
-        // SAFETY: as in `cut`.
+        // SAFETY: the header of a chunk was written before the chunk was published, and it lives as long as
+        // the arena.
         let Some(block) = (unsafe { self.entries.current.load(Ordering::Acquire).as_ref() }) else {
             return allocated;
         };

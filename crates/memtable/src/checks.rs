@@ -51,7 +51,7 @@ impl Checks {
     /// # Safety
     /// The entry is one of a live tree with these checks.
     pub(crate) unsafe fn verify(self, entry: *const Entry) -> Result<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             if self.width == 0 || Entry::is_sound(entry, self.width) {
                 Ok(())
@@ -69,7 +69,7 @@ impl Checks {
     #[cold]
     #[inline(never)]
     pub(crate) unsafe fn admits(self, entry: *const Entry) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         let sound = unsafe {
             match self.on_seek {
                 true => Entry::is_sound(entry, self.width),
@@ -102,7 +102,7 @@ pub(crate) unsafe fn end(checks: Checks) -> Result<()> {
     if entry.is_null() {
         return Ok(());
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller ensures the conditions under `# Safety`.
     Err(unsafe { damage(entry, checks.width) })
 }
 
@@ -112,7 +112,8 @@ pub(crate) unsafe fn end(checks: Checks) -> Result<()> {
 /// The entry is one of a live tree with checksums of this width.
 #[cold]
 unsafe fn damage(entry: *const Entry, width: u8) -> Error {
-    // SAFETY: the caller's promise; the key is read only if the lengths are intact.
+    // SAFETY: the caller ensures the conditions under `# Safety`; the key is read only if the lengths are
+    // intact.
     unsafe {
         if !Entry::has_sound_lengths(entry, width) {
             return Error::corruption(

@@ -147,7 +147,7 @@ impl MemtableCursor {
 
     #[inline(always)]
     fn step_back(&mut self) {
-        // SAFETY: as in `step_forward`.
+        // SAFETY: the place is of the cursor's own tree, and at an entry.
         unsafe {
             let tree = self.table.tree();
             let stayed = tree.retreat(&mut self.place);
@@ -222,7 +222,7 @@ impl Cursor for MemtableCursor {
 
     #[inline]
     fn value(&self) -> &[u8] {
-        // SAFETY: as in `key`.
+        // SAFETY: the entry is of `table`, which lives as long as the borrow of `self`.
         unsafe { Entry::value(self.current().as_ptr()) }
     }
 

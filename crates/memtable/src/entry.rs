@@ -66,7 +66,8 @@ impl Entry {
     unsafe fn write(entry: NonNull<Entry>, user_key: &[u8], entry_trailer: u64, value: &[u8]) {
         let key_len = u32::try_from(user_key.len() + TRAILER_LEN).expect("a key shorter than 4 GiB");
         let value_len = u32::try_from(value.len()).expect("a value shorter than 4 GiB");
-        // SAFETY: the caller's promise; the parts are written one after the other.
+        // SAFETY: the caller ensures the conditions under `# Safety`; the parts are written one after the
+        // other.
         unsafe {
             let behind = entry.add(1);
             let (lengths, key) = match is_short(key_len as usize, value.len()) {
@@ -92,7 +93,7 @@ impl Entry {
     /// The requirements of [`key`](Self::key).
     #[inline]
     unsafe fn parts(entry: *const Entry) -> (*const u8, usize, usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             let lengths = (*entry).lengths;
             if lengths == LONG {
@@ -139,7 +140,7 @@ impl Entry {
     /// # Safety
     /// The requirements of [`key`](Self::key), and the lengths are intact.
     pub(crate) unsafe fn protection(entry: *const Entry) -> Protection {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             let Target { user_key, trailer } = Entry::target(entry);
             Protection::of_row(trailer as u8, user_key, Entry::value(entry)).toggle_seqno(trailer >> 8)
@@ -153,7 +154,7 @@ impl Entry {
     /// of a live arena.
     #[inline]
     pub(crate) unsafe fn has_sound_lengths(entry: *const Entry, width: u8) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             let sum = entry
                 .cast::<u8>()
@@ -169,7 +170,7 @@ impl Entry {
     /// # Safety
     /// The requirements of [`has_sound_lengths`](Self::has_sound_lengths).
     pub(crate) unsafe fn is_sound(entry: *const Entry, width: u8) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             if !Entry::has_sound_lengths(entry, width) {
                 return false;
@@ -199,7 +200,7 @@ impl Entry {
     /// The requirements of [`key`](Self::key).
     #[inline]
     pub(crate) unsafe fn value<'a>(entry: *const Entry) -> &'a [u8] {
-        // SAFETY: as in `key`.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             let (key, key_len, value_len) = Entry::parts(entry);
             slice::from_raw_parts(key.add(key_len), value_len)
@@ -212,7 +213,7 @@ impl Entry {
     /// The requirements of [`key`](Self::key).
     #[inline]
     pub(crate) unsafe fn target<'a>(entry: *const Entry) -> Target<'a> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         Target::of(unsafe { Entry::key(entry) })
     }
 }
@@ -237,7 +238,8 @@ fn front(width: u8) -> usize {
 /// There is an entry, whose lengths may be corrupt.
 #[inline]
 unsafe fn sum_of_lengths(entry: *const Entry) -> u32 {
-    // SAFETY: the caller's promise. Any entry has ten bytes: two of lengths, and eight at least of its key.
+    // SAFETY: the caller ensures the conditions under `# Safety`. Any entry has ten bytes: two of lengths,
+    // and eight at least of its key.
     let both = unsafe {
         match (*entry).lengths {
             LONG => {

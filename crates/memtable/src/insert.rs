@@ -87,7 +87,7 @@ struct New<'a> {
     target: Target<'a>,
     trailer: u64,
     value: &'a [u8],
-    /// Null before the copy.
+    /// The pointer is null before the copy.
     entry: *const Entry,
 }
 
@@ -147,7 +147,8 @@ impl Tree {
                 Added::Closed(order, position) => {
                     // SAFETY: the leaf is closed under this order, and the path leads to it.
                     if let Some(leaf) = unsafe { self.split_leaf(&path, order, position, new) } {
-                        // The new leaf begins a sequence, as the leaf before it was one.
+                        // The new leaf begins a sequence of ascending keys, because the previous leaf was
+                        // such a sequence.
                         near.note(self, leaf, path.fence);
                         near.hot = true;
                         return true;
@@ -166,7 +167,7 @@ impl Tree {
             leaf: self.root(),
             fence: Fence::NONE,
         };
-        // SAFETY: as in `descend`.
+        // SAFETY: every node that the walk reaches is of this tree.
         unsafe {
             loop {
                 let node = path.leaf.node();
@@ -194,7 +195,7 @@ impl Tree {
     /// `near` is of this tree.
     #[inline]
     unsafe fn is_in_range(&self, near: &Near, target: &Target) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             let high = near.fence.key();
             let low = (*near.leaf.node()).low;
@@ -208,7 +209,7 @@ impl Tree {
     #[inline]
     unsafe fn add_to_leaf(&self, child: Child, fence: Fence, new: &mut New) -> Added {
         let leaf = child.node();
-        // SAFETY: the caller's promise; slots lead into this tree.
+        // SAFETY: the caller ensures the conditions under `# Safety`; slots lead into this tree.
         unsafe {
             loop {
                 let order = (*leaf).order();
@@ -216,7 +217,7 @@ impl Tree {
                     return Added::Unsettled(order);
                 }
                 if order.is_closed() {
-                    // A split needs its key.
+                    // The key of the full node is needed to split it.
                     fence.prefetch();
                 }
                 let target = &new.target;
@@ -264,7 +265,7 @@ impl Tree {
     #[cold]
     unsafe fn settle(&self, path: &Path, order: Order) {
         let (leaf, generation) = (path.leaf.node(), path.leaf.generation());
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             if order.generation() + 1 == generation {
                 if let Some(half) = Tree::half_split(leaf, order, path.fence.key()) {
@@ -299,7 +300,8 @@ impl Tree {
     #[cold]
     unsafe fn split_leaf(&self, path: &Path, order: Order, position: usize, new: &mut New) -> Option<Child> {
         let leaf = path.leaf.node();
-        // SAFETY: the caller's promise; the leaf's contents lead into this tree.
+        // SAFETY: the caller ensures the conditions under `# Safety`; the leaf's contents lead into this
+        // tree.
         unsafe {
             let high = path.fence.key();
             if let Some(half) = Tree::half_split(leaf, order, high) {
@@ -341,7 +343,7 @@ impl Tree {
         if fence.is_null() {
             return None;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe { (*node).position_of_key(order, fence) }
     }
 
@@ -366,7 +368,7 @@ impl Tree {
         };
         let (parent, _) = path.inner[parent_depth];
         let node = child.node();
-        // SAFETY: the caller's promise; nodes on the path are of this tree.
+        // SAFETY: the caller ensures the conditions under `# Safety`; nodes on the path are of this tree.
         unsafe {
             let parents_order = (*parent).order();
             let Some(position) = (*parent).position_of_child(parents_order, child) else {
@@ -408,7 +410,7 @@ impl Tree {
         fence: *const Entry,
         next: Next,
     ) -> bool {
-        // SAFETY: the caller's promise; nodes on the path are of this tree.
+        // SAFETY: the caller ensures the conditions under `# Safety`; nodes on the path are of this tree.
         unsafe {
             let Some(parent_depth) = depth.checked_sub(1) else {
                 let children = Content::of_root(node, (*node.node()).order(), next.node());
@@ -464,7 +466,7 @@ impl Tree {
         child: Option<(usize, Next)>,
     ) -> bool {
         let (node, fence) = path.inner[depth];
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             let fence = fence.key();
             if let Some(half) = Tree::half_split(node, order, fence) {

@@ -34,7 +34,7 @@ struct Fixture {
 }
 
 impl Fixture {
-    /// A tree of these keys.
+    /// Creates a tree with these keys.
     fn new(keys: &[u8]) -> Arc<Fixture> {
         let cmp = InternalComparator::new(UserComparator::Bytewise);
         let fixture = Fixture {
@@ -70,7 +70,7 @@ impl Fixture {
         entry.is_some()
     }
 
-    /// Up to `most` keys from a place on.
+    /// Returns up to `most` keys from a place on.
     fn walk_from(&self, mut place: LeafPosition, most: usize) -> Vec<u8> {
         let mut keys = Vec::new();
         // SAFETY: places come from this tree, and are at entries where they are used.
@@ -93,7 +93,7 @@ impl Fixture {
     fn walk_back(&self) -> Vec<u8> {
         let mut keys = Vec::new();
         let mut place = self.tree.last();
-        // SAFETY: as in `walk_from`.
+        // SAFETY: the places are of this tree, and at entries wherever the walk continues from them.
         unsafe {
             while let Some(entry) = found(self.tree.entry(&place)) {
                 keys.push(number(Entry::key(entry.as_ptr())));

@@ -89,7 +89,7 @@ struct Counters {
     entries: AtomicU64,
     deletes: AtomicU64,
     data_size: AtomicU64,
-    /// `u64::MAX` before the first entry.
+    /// The sequence number of the first entry; `u64::MAX` before there is one.
     first_seqno: AtomicU64,
     /// The highest sequence number of an entry that is not a range tombstone.
     last_entry: AtomicU64,
@@ -583,7 +583,7 @@ impl<'a> Value<'a> {
 
     #[inline]
     fn internal_key(&self) -> &'a [u8] {
-        // SAFETY: as in `bytes`.
+        // SAFETY: the entry is of `table`, which lives for `'a`.
         unsafe { Entry::key(self.entry.as_ptr()) }
     }
 
@@ -625,7 +625,7 @@ pub struct PinnedValue {
 
 // SAFETY: an entry is only read, and `table` may be sent and shared.
 unsafe impl Send for PinnedValue {}
-// SAFETY: as above.
+// SAFETY: the type is `Sync` for the same reason as it is `Send`.
 unsafe impl Sync for PinnedValue {}
 
 impl PinnedValue {

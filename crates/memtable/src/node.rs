@@ -269,7 +269,7 @@ impl Content {
     /// It is a node of a live tree.
     pub(crate) unsafe fn child(child: Child, sample: *const Entry) -> Content {
         let mut content = Content::empty();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe { content.push(child) };
         content.samples[0] = sample;
         content
@@ -281,8 +281,8 @@ impl Content {
     /// They are nodes of a live tree, the old one closed under `order`.
     pub(crate) unsafe fn of_root(old: Child, order: Order, next: Child) -> Content {
         let mut content = Content::empty();
-        // SAFETY: the caller's promise. A closed node has more than one key, and of an inner one the first
-        // may be null.
+        // SAFETY: the caller ensures the conditions under `# Safety`. A closed node has more than one key,
+        // and of an inner one the first may be null.
         unsafe {
             content.push(old);
             content.push(next);
@@ -298,7 +298,7 @@ impl Content {
     /// # Safety
     /// It is a node of a live tree.
     unsafe fn push(&mut self, child: Child) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         self.keys[self.len] = unsafe { (*child.node()).low };
         self.children[self.len] = child;
         self.len += 1;
@@ -317,7 +317,8 @@ impl Content {
     unsafe fn prefixes_serve(&self, first: usize) -> bool {
         let prefixes = &self.prefixes[first.min(self.len)..self.len];
         !self.source.is_null()
-            // The copy may lack the key that they were checked against. SAFETY: the caller's promise.
+            // The copy may lack the key that they were checked against. SAFETY: the caller ensures the
+            // conditions under `# Safety`.
             && unsafe { (*self.source).meta } & CHECKED == 0
             && prefixes.is_sorted_by(|a, b| a < b)
             && are_spread(prefixes)
@@ -352,7 +353,7 @@ impl Fence {
     /// The node is of a live tree.
     #[inline]
     pub(crate) unsafe fn key(self) -> *const Entry {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe { self.0.as_ref() }.map_or(ptr::null(), |node| node.low)
     }
 
@@ -384,12 +385,12 @@ impl Node {
             true => keys.get(first).copied().unwrap_or(ptr::null()),
             false => low,
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         let inherits = unsafe { content.prefixes_serve(first) };
         let skip = match inherits {
             // SAFETY: the source is a node of the tree, and the new node's range is a part of its range.
             true => unsafe { (*content.source).meta & MAX_SKIP },
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller ensures the conditions under `# Safety`.
             false => unsafe {
                 let ends = [keys.get(first), keys.last()].map(|key| key.copied().unwrap_or(ptr::null()));
                 let samples = ends.into_iter().chain(content.samples);
@@ -400,7 +401,8 @@ impl Node {
             if inherits || slot < first || slot >= content.len {
                 return content.prefixes[slot];
             }
-            // SAFETY: the caller's promise. There is a reference if it has to be checked.
+            // SAFETY: the caller ensures the conditions under `# Safety`. There is a reference if it has to
+            // be checked.
             unsafe {
                 let reference = || Entry::target(reference).user_key;
                 prefix_of(rule, skip, Entry::target(keys[slot]).user_key, reference)
@@ -416,7 +418,7 @@ impl Node {
             low,
             words: std::array::from_fn(|slot| AtomicU64::new(word(slot).0)),
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe { memory.write(node) };
         memory
     }
@@ -434,7 +436,7 @@ impl Node {
         low: *const Entry,
         high: *const Entry,
     ) -> u32 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         let common = |a, b| unsafe {
             rule.common_bits(Entry::target(a).user_key, Entry::target(b).user_key)
                 .min(MAX_SKIP as usize) as u32
@@ -468,7 +470,7 @@ impl Node {
     /// The node is of a live tree, and the key is in its range (or of an order nothing is known of).
     #[inline]
     unsafe fn prefix(&self, rule: &PrefixRule, user_key: &[u8]) -> u32 {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         prefix_of(rule, self.meta, user_key, || unsafe {
             Entry::target(self.reference()).user_key
         })
@@ -488,7 +490,8 @@ impl Node {
             // SAFETY: the slot was written when the node was made, and a leaf without a first key is not
             // reopened.
             0 => Word(unsafe { load_settled(&self.words[0]) }).entry(),
-            // SAFETY: as above; a replacement of a child begins with the same key.
+            // SAFETY: the slot was written when the node was made; a replacement of a child begins with the
+            // same key.
             _ => unsafe { (*Word(self.words[1].load(Ordering::Acquire)).child().node()).low },
         }
     }
@@ -534,7 +537,7 @@ impl Node {
     pub(crate) unsafe fn key(&self, order: Order, position: usize) -> *const Entry {
         match self.level() {
             0 => self.entry(order, position),
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller ensures the conditions under `# Safety`.
             _ => unsafe { (*self.child(order, position).node()).low },
         }
     }
@@ -544,7 +547,7 @@ impl Node {
     /// # Safety
     /// The node is of a live tree.
     pub(crate) unsafe fn position_of_key(&self, order: Order, key: *const Entry) -> Option<usize> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         (0..order.live()).find(|&position| unsafe { self.key(order, position) } == key)
     }
 
@@ -559,7 +562,7 @@ impl Node {
     /// The leaf is of a live tree, and has the entry, one of that tree, in its range.
     #[inline]
     pub(crate) unsafe fn word_of(&self, rule: &PrefixRule, entry: *const Entry) -> Word {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe { Word::new(self.prefix(rule, Entry::target(entry).user_key), entry) }
     }
 
@@ -680,7 +683,7 @@ impl Node {
         order: Order,
         child: Child,
     ) -> Result<(), Child> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         let prefix = unsafe { self.prefix(rule, Entry::target((*child.node()).low).user_key) };
         let word = Word::new(prefix, child.pointer());
         self.words[order.live()]
@@ -719,7 +722,7 @@ impl Node {
         let mut content = Content::empty();
         content.source = node;
         for position in first..end {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller ensures the conditions under `# Safety`.
             unsafe {
                 let word = (*node).word(order, position);
                 content.prefixes[content.len] = word.prefix();
@@ -767,7 +770,7 @@ impl Node {
         target: &Target,
         before: impl Fn(*const Entry) -> bool,
     ) -> (usize, u32) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             let prefix = (*node).prefix(rule, target.user_key);
             let mut low = (*node).lower_bound(order, first, prefix);

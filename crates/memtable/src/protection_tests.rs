@@ -76,7 +76,7 @@ fn place(table: &Arc<Memtable>, key: &[u8]) -> (*mut u8, usize, usize) {
     (entry.cast::<u8>(), front, len)
 }
 
-/// Flips a bit as long as it lives.
+/// Keeps a bit flipped until this value is dropped.
 struct Flip(*mut u8, u8);
 
 impl Flip {
@@ -219,7 +219,7 @@ fn a_key_out_of_order_is_noticed_without_checksums() {
         drop(flip);
     }
     assert_eq!(walk(&table).unwrap(), rows().len());
-    // A Get that its own corrupt row misleads.
+    // A Get whose search is misled by the corrupt row that it looks for.
     let key = &rows()[30].0;
     let (start, _, _) = place(&table, key);
     let flip = Flip::new(start.wrapping_add(LENGTHS + 4), 3);

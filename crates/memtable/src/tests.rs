@@ -83,7 +83,7 @@ fn it_knows_whether_something_was_written_over_a_range_tombstone() {
     table.add(8, Kind::Value, b"b", b"");
     table.add(5, Kind::RangeDeletion, b"a", b"m");
     assert!(table.has_entries_over(5, 8));
-    // Where keys have timestamps, it is unknown too.
+    // The answer is unknown, too, if keys have timestamps.
     let table = memtable(UserComparator::BytewiseU64Ts, MemtableOptions::default());
     let stamped = |key: &[u8]| [key, &[1, 0, 0, 0, 0, 0, 0, 0]].concat();
     table.add(5, Kind::RangeDeletion, &stamped(b"a"), &stamped(b"m"));
@@ -106,7 +106,7 @@ fn a_key_and_sequence_number_is_taken_once() {
         [(8, Kind::Deletion, vec![]), (7, Kind::Value, b"first".to_vec())]
     );
     assert_eq!((table.num_entries(), table.num_deletes()), (3, 1));
-    // Also where a node has just become full.
+    // A key is also found again if its node has just become full.
     for i in 0..100u8 {
         assert!(table.add(1, Kind::Value, &[i], b""));
         assert!(!table.add(1, Kind::Value, &[i], b""));

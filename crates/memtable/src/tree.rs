@@ -85,7 +85,7 @@ pub(crate) struct Tree {
 // SAFETY: nodes and entries are in the arena, which is `Send` and `Sync`; nodes change only through atomics,
 // entries not at all.
 unsafe impl Send for Tree {}
-// SAFETY: as above.
+// SAFETY: the type is `Sync` for the same reason as it is `Send`.
 unsafe impl Sync for Tree {}
 
 /// The number of trees made so far.
@@ -106,7 +106,7 @@ pub(crate) struct LeafPosition {
 /// A position in an inner node, and the node's fence, at the time it was passed.
 #[derive(Clone, Copy)]
 pub(crate) struct Up {
-    /// Null above the root.
+    /// The node, or null above the root.
     node: *const Node,
     order: Order,
     position: usize,
@@ -135,7 +135,7 @@ impl LeafPosition {
     /// The place is of a live tree.
     #[inline]
     unsafe fn at(self, position: usize) -> Option<LeafPosition> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         let leaf = unsafe { &*self.leaf };
         let entry = match position < self.order.live() {
             true => leaf.entry(self.order, position),
@@ -154,7 +154,7 @@ impl LeafPosition {
     /// The place is of a live tree.
     #[inline]
     unsafe fn ends_before(&self, entry: *const Entry) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         self.order.is_closed() && unsafe { self.fence.key() } == entry
     }
 
@@ -165,10 +165,10 @@ impl LeafPosition {
     /// The place is of a live tree.
     #[inline]
     unsafe fn moved_to(&mut self, position: usize) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         let leaf = unsafe { &*self.leaf };
         let entry = leaf.entry(self.order, position);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         let good = leaf.is_still(self.order) && unsafe { !self.ends_before(entry) };
         if good {
             self.position = position;
@@ -223,7 +223,7 @@ impl Tree {
     /// The entry is of this tree.
     #[inline]
     pub(crate) unsafe fn target_of<'a>(&self, entry: *const Entry) -> Target<'a> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             if self.checks.width > 0 && !self.checks.admits(entry) {
                 return checks::SOMEWHERE;
@@ -238,7 +238,7 @@ impl Tree {
     /// The entry is of this tree.
     #[inline]
     pub(crate) unsafe fn is_before(&self, entry: *const Entry, target: &Target) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             if self.checks.width > 0 {
                 return self.compare_checked(entry, target) == cmp::Ordering::Less;
@@ -253,7 +253,7 @@ impl Tree {
     /// The entry is of this tree.
     #[inline]
     pub(crate) unsafe fn is_up_to(&self, entry: *const Entry, target: &Target) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             if self.checks.width > 0 {
                 return self.compare_checked(entry, target) != cmp::Ordering::Greater;
@@ -267,7 +267,7 @@ impl Tree {
     #[cold]
     #[inline(never)]
     unsafe fn compare_checked(&self, entry: *const Entry, target: &Target) -> cmp::Ordering {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe { self.target_of(entry) }.compare(target, &self.cmp)
     }
 
@@ -340,11 +340,11 @@ impl Tree {
         choose: impl Fn(Order) -> usize,
         child: &mut Child,
     ) -> Up {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         let mut order = unsafe { (*node).order() };
         loop {
             let position = choose(order);
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller ensures the conditions under `# Safety`.
             let now = unsafe {
                 *child = (*node).child(order, position);
                 (*node).order()
@@ -371,7 +371,7 @@ impl Tree {
     #[inline]
     pub(crate) unsafe fn fence_behind(up: &Up) -> Fence {
         if up.position + 1 < up.order.live() {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller ensures the conditions under `# Safety`.
             Fence::before(unsafe { (*up.node).child(up.order, up.position + 1) })
         } else {
             up.fence
@@ -413,7 +413,7 @@ impl Tree {
     /// than [`first_at_or_after`](Self::first_at_or_after) if it does not.
     #[inline]
     pub(crate) fn first_version(&self, target: &Target) -> LeafPosition {
-        // SAFETY: as in `first_at_or_after`.
+        // SAFETY: a search only compares with entries of this tree.
         let (place, ties) = self.search(target, false, |entry| unsafe { self.is_before(entry, target) });
         let entry = match place.entry.is_null() {
             false if !ties => ptr::null(),
@@ -434,7 +434,7 @@ impl Tree {
     /// `place` is of this tree, and at an entry of that user key.
     #[inline]
     pub(crate) unsafe fn next_version(&self, place: &LeafPosition, target: &Target) -> LeafPosition {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             let behind = place.position + 1;
             let word = |position| (*place.leaf).word(place.order, position);
@@ -478,7 +478,7 @@ impl Tree {
             }
             Entry::target(entry)
         };
-        // SAFETY: as in `first_at_or_after`.
+        // SAFETY: a search only compares with entries of this tree.
         let (place, _) = self.search(&target, false, |entry| unsafe {
             match behind {
                 true => self.is_up_to(entry, &target),
@@ -518,7 +518,7 @@ impl Tree {
     #[inline]
     pub(crate) unsafe fn next(&self, place: &LeafPosition) -> LeafPosition {
         let mut next = *place;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe { self.advance(&mut next) };
         next
     }
@@ -530,7 +530,7 @@ impl Tree {
     #[inline]
     pub(crate) unsafe fn advance(&self, place: &mut LeafPosition) -> bool {
         let behind = place.position + 1;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             let stays = behind < place.order.live() && place.moved_to(behind);
             if !stays {
@@ -546,7 +546,7 @@ impl Tree {
     /// `place` is of this tree, and at an entry.
     #[inline(never)]
     unsafe fn beyond(&self, place: &LeafPosition) -> LeafPosition {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             if place.position + 1 < place.order.live() && !(*place.leaf).is_still(place.order) {
                 return self.at(place.entry, true);
@@ -563,7 +563,7 @@ impl Tree {
     #[inline]
     pub(crate) unsafe fn prev(&self, place: &LeafPosition) -> LeafPosition {
         let mut before = *place;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe { self.retreat(&mut before) };
         before
     }
@@ -574,7 +574,7 @@ impl Tree {
     /// `place` is of this tree, and at an entry.
     #[inline]
     pub(crate) unsafe fn retreat(&self, place: &mut LeafPosition) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             let stays = place.position > 0 && place.moved_to(place.position - 1);
             if !stays {
@@ -590,7 +590,7 @@ impl Tree {
     /// `place` is of this tree, and at an entry.
     #[inline(never)]
     unsafe fn ahead_of(&self, place: &LeafPosition) -> LeafPosition {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             let before = match place.position {
                 0 => self.leaf_before(place),
@@ -612,7 +612,7 @@ impl Tree {
         if up.node.is_null() || up.position >= up.order.live() {
             return None;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             // At the parent's own fence, the upper half was in another node already, and here it may be
             // outdated.
@@ -640,7 +640,7 @@ impl Tree {
             position: place.up.position.checked_sub(1)?,
             ..place.up
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             let (leaf, order) = Tree::child_still_shown(&up)?;
             let fence = Tree::fence_behind(&up);
@@ -668,7 +668,7 @@ impl Tree {
     /// # Safety
     /// `up` is a position that is live in an inner node of this tree, above its leaves.
     unsafe fn child_still_shown(up: &Up) -> Option<(*const Node, Order)> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             let child = (*up.node).child(up.order, up.position);
             let order = (*child.node()).order();
@@ -685,7 +685,7 @@ impl Tree {
 
     /// The last entry at or before the target.
     pub(crate) fn last_up_to(&self, target: &Target) -> LeafPosition {
-        // SAFETY: as in `last_before`.
+        // SAFETY: a search only compares with entries of this tree.
         self.last_where(target, false, |entry| unsafe { self.is_up_to(entry, target) })
     }
 
@@ -827,7 +827,7 @@ impl Tree {
     /// # Safety
     /// `node` is of this tree.
     unsafe fn shape_of(&self, node: *const Node) -> String {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller ensures the conditions under `# Safety`.
         unsafe {
             let order = (*node).order();
             let closed = if order.is_closed() { "!" } else { "" };

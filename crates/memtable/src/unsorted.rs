@@ -24,7 +24,7 @@ pub(crate) struct Unsorted {
 
 // SAFETY: entries are in the arena of the memtable that owns this, and are only read.
 unsafe impl Send for Unsorted {}
-// SAFETY: as above; the lock guards the list.
+// SAFETY: the type is `Sync` for the same reason as it is `Send`, and the lock guards the list.
 unsafe impl Sync for Unsorted {}
 
 impl Unsorted {

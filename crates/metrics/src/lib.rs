@@ -47,5 +47,5 @@ pub use grafana::{dashboard, panel_queries};
 #[cfg(feature = "tracing")]
 pub use tracing_listener::TracingListener;
 
-/// The crate of [`Endpoint::start`]'s configuration.
+/// The crate that defines the configuration for [`Endpoint::start`].
 pub use http;

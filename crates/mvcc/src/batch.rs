@@ -88,7 +88,7 @@ pub struct MvccBatch<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     pub keys: BTreeSet<Vec<u8>>,
-    /// Any key may have been written.
+    /// True if any key may have been written, because not all keys are recorded.
     pub all: bool,
 }
 
@@ -204,12 +204,12 @@ impl<'a> MvccBatch<'a> {
             .with_ranges(self.ranges.clone())
     }
 
-    /// [`Reader::get`] through the batch.
+    /// Reads as [`Reader::get`] does, with the changes of the batch.
     pub fn get(&self, key: &[u8], timestamp: Timestamp, options: &MvccReadOptions) -> Result<GetResult> {
         self.reader().get(key, timestamp, options)
     }
 
-    /// [`Reader::scan`] through the batch.
+    /// Reads as [`Reader::scan`] does, with the changes of the batch.
     pub fn scan(
         &self,
         span: Span<'_>,

@@ -69,7 +69,7 @@ impl MvccBatch<'_> {
         }
     }
 
-    /// An engine key after all existing ones.
+    /// Returns an engine key that is greater than all existing keys.
     fn end_of_all(&self) -> Result<Vec<u8>> {
         let mut iter = self.reader().versions(Span::ALL)?;
         iter.seek_to_last();

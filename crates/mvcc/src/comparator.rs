@@ -22,7 +22,7 @@ use crate::time_interval::TimeInterval;
 pub struct MvccComparator;
 
 impl MvccComparator {
-    /// The name on disk.
+    /// The name of the comparator on disk.
     pub const NAME: &'static str = "esker.MvccComparator";
 }
 
@@ -114,7 +114,7 @@ fn replace(key: &mut Vec<u8>, user_key: Vec<u8>) {
 pub struct MvccPrefix;
 
 impl MvccPrefix {
-    /// The name on disk.
+    /// The name of the comparator on disk.
     pub const NAME: &'static str = "esker.MvccPrefix";
 }
 

@@ -64,7 +64,7 @@ impl ReadTotals {
             (&self.tombstones, counters.tombstones),
             (&self.rows, counters.rows),
         ];
-        // Most are zero in a short scan.
+        // Most counters are zero in a short scan.
         for (total, more) in each.into_iter().filter(|(_, more)| *more > 0) {
             total.fetch_add(more, Ordering::Relaxed);
         }

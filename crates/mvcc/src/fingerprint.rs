@@ -43,7 +43,7 @@ impl std::ops::AddAssign for Fingerprint {
     }
 }
 
-/// The sum so far.
+/// The sum of the hashes so far.
 #[derive(Default)]
 struct Sum {
     total: Fingerprint,

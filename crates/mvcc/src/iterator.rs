@@ -36,7 +36,7 @@ pub enum KeyTypes {
 pub struct RangeTombstoneAt<'a> {
     /// The first user key.
     pub start: &'a [u8],
-    /// The first user key after it.
+    /// The exclusive end of the span, a user key.
     pub end: &'a [u8],
     /// The times of its range tombstones, from the newest to the oldest. Never empty.
     pub timestamps: &'a [Timestamp],

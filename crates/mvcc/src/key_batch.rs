@@ -40,7 +40,7 @@ use crate::writers::{Changes, Latched};
 /// # }
 /// ```
 pub struct KeyBatch<'a> {
-    /// Declared before the latches, which outlive it.
+    /// The batch is declared before the latches, so that it is dropped first.
     batch: MvccBatch<'a>,
     store: &'a MvccStore,
     keys: Vec<&'a [u8]>,
@@ -191,7 +191,7 @@ impl<'a> KeyBatch<'a> {
             })
     }
 
-    /// The batch, to write `key`.
+    /// Returns the batch, for a write of `key`.
     fn of(&mut self, key: &[u8]) -> Result<&mut MvccBatch<'a>> {
         match self.keys.binary_search(&key) {
             Ok(_) => Ok(&mut self.batch),

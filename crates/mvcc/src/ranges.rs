@@ -35,7 +35,7 @@ pub use write::RangeTombstoneOptions;
 pub struct RangeTombstone {
     /// The first user key.
     pub start: Vec<u8>,
-    /// The first user key after it.
+    /// The exclusive end of the span, a user key.
     pub end: Vec<u8>,
     /// The times of the deletions, from the newest to the oldest. Never empty.
     pub timestamps: Vec<Timestamp>,
@@ -45,7 +45,7 @@ pub struct RangeTombstone {
 pub(crate) struct Fragment {
     pub start: Arc<[u8]>,
     pub end: Arc<[u8]>,
-    /// Never empty.
+    /// The list is never empty.
     pub stack: Stack,
 }
 
@@ -209,7 +209,7 @@ impl Ranges {
         };
         let mut left = None;
         let mut right = None;
-        // The part of the span before this key is done.
+        // The part of the span before this key has been processed.
         let mut done: Arc<[u8]> = span.start.into();
         for fragment in old {
             let (start, end) = clip(fragment, span);

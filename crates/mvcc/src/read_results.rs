@@ -43,9 +43,9 @@ pub type RowPrefix = fn(&[u8]) -> usize;
 /// Why a read stopped before the end of its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResumeReason {
-    /// [`MvccReadOptions::max_keys`].
+    /// The read stopped at [`MvccReadOptions::max_keys`].
     KeyLimit,
-    /// [`MvccReadOptions::target_bytes`].
+    /// The read stopped at [`MvccReadOptions::target_bytes`].
     ByteLimit,
 }
 
@@ -54,7 +54,7 @@ pub enum ResumeReason {
 pub struct Resume {
     /// The first key of the rest.
     pub start: Vec<u8>,
-    /// The first key after it; `None` for no end.
+    /// The exclusive end of the rest of the span; `None` if it is unbounded.
     pub end: Option<Vec<u8>>,
     /// Why the operation stopped.
     pub reason: ResumeReason,

@@ -1,4 +1,4 @@
-//! Readers.
+//! Reads of versioned keys at a time.
 
 use std::sync::Arc;
 
@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
         self
     }
 
-    /// The reader of a state with these range tombstones.
+    /// Creates a reader of a state with these range tombstones.
     pub(crate) fn with_ranges(mut self, ranges: Option<Arc<Ranges>>) -> Reader<'a> {
         self.ranges = ranges;
         self

@@ -119,9 +119,9 @@ impl MvccBatch<'_> {
 
 /// A revert in progress.
 struct Revert {
-    /// The versions written after this time are removed,
+    /// The exclusive lower bound of the times whose versions are removed.
     after: Timestamp,
-    /// up to this one.
+    /// The inclusive upper bound of the times whose versions are removed.
     until: Timestamp,
     cover: Option<Cover>,
     runs: Runs,

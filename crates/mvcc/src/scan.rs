@@ -292,7 +292,7 @@ enum Wanted {
 
 struct Scan<'a> {
     iter: VersionIter,
-    /// `None` without range tombstones.
+    /// The range tombstones of the scan; `None` if there are none.
     covered: Option<Covered<'a>>,
     span: Span<'a>,
     timestamp: Timestamp,

@@ -187,7 +187,7 @@ pub(crate) struct KeyStats {
     /// The time of the version above.
     above: Option<Timestamp>,
     key_bytes: i64,
-    /// Garbage at this time has no weight.
+    /// Versions that are garbage at this time are not counted.
     collected: Timestamp,
     /// The times at which range tombstones deleted the key.
     deleted: Option<Stack>,
@@ -268,7 +268,7 @@ impl KeyStats {
         stats.live_bytes += self.key_bytes + value_bytes as i64;
     }
 
-    /// The sum.
+    /// Returns the sum of the added statistics.
     pub fn finish(self) -> MvccStats {
         self.stats
     }
@@ -443,7 +443,7 @@ mod tests {
         assert_eq!(large.gc_bytes(), (1 << 40) + 12);
         let score = crate::GcScore::of(&large, std::time::Duration::from_secs(1), NOW);
         assert!(score.score() > 1.0 && score.is_due(None));
-        // As far before 1970 as numbers allow.
+        // The time is as far before 1970 as the type allows.
         assert_eq!(weigh(1 << 40, i64::MIN).gc_bytes_age, i64::MIN);
         let mut sum = large;
         sum += large;

@@ -48,7 +48,7 @@ pub struct MvccStore {
     scans: ReadTotals,
     /// The cost of scans at the end of the last collection.
     pub(crate) scans_before: Mutex<ReadCounters>,
-    /// Held by a running collection, and locked before those of `writers`.
+    /// The lock that a running collection holds. It is locked before the locks of `writers`.
     pub(crate) collecting: Mutex<()>,
     /// The limits of compactions that drop garbage.
     gc: Option<CompactionGc>,
@@ -195,8 +195,8 @@ impl MvccStore {
         compute_stats(&self.written(alone.shared.collected), Span::ALL, now)
     }
 
-    /// A reader of the written state, for a caller that excludes writers. Garbage at `collected` has no
-    /// weight.
+    /// Returns a reader of the written state, for a caller that excludes writers. Versions that are garbage
+    /// at `collected` are not counted.
     pub(crate) fn written(&self, collected: Timestamp) -> Reader<'_> {
         Reader::new(&self.db, &self.family)
             .of_store(collected)

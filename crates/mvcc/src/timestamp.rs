@@ -21,7 +21,7 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
-    /// No time.
+    /// The zero timestamp, which is before every valid time.
     pub const ZERO: Timestamp = Timestamp { wall: 0, logical: 0 };
     /// The last possible time.
     pub const MAX: Timestamp = Timestamp {

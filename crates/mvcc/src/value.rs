@@ -13,7 +13,7 @@ use base::coding::{self, Reader};
 use base::{Error, Result};
 use codec::checksum::{crc32c, crc32c_extend};
 
-/// Checksum and tag.
+/// The size in bytes of the checksum and the tag before a value.
 const HEADER: usize = 5;
 const TAG_INT: u8 = 1;
 const TAG_BYTES: u8 = 3;

@@ -12,7 +12,7 @@ use crate::timestamp::Timestamp;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Version<'a> {
     pub user_key: &'a [u8],
-    /// [`Timestamp::ZERO`] for an inline value.
+    /// The time of the version; [`Timestamp::ZERO`] for an inline value.
     pub timestamp: Timestamp,
     pub stored: &'a [u8],
 }
@@ -20,7 +20,7 @@ pub(crate) struct Version<'a> {
 /// A version that a backward walk has found; the iterator may have moved past it.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// [`Timestamp::ZERO`] for an inline value.
+    /// The time of the version; [`Timestamp::ZERO`] for an inline value.
     pub timestamp: Timestamp,
     /// The stored value, empty while it has not been read.
     pub stored: Vec<u8>,
@@ -219,7 +219,7 @@ impl VersionIter {
         self.counters.skipped += u64::from(moved.steps.saturating_sub(u32::from(!moved.sought)));
     }
 
-    /// Moves from a version of `user_key` to the entry before all of them.
+    /// Moves from a version of `user_key` to the entry before all versions of the key.
     pub fn prev_key(&mut self, user_key: &[u8]) -> Result<()> {
         for _ in 0..self.steps.get() {
             self.prev();

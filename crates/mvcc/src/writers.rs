@@ -233,7 +233,7 @@ mod tests {
         Writers::new(shared, totals)
     }
 
-    /// A row of a key, which counts as one.
+    /// Returns a batch with one row of `key`.
     fn row(key: u8) -> Changes {
         let mut rows = WriteBatch::new();
         rows.put(&[key], b"value");
@@ -337,7 +337,7 @@ mod tests {
         // A key that is named twice is latched once.
         let held = writers.latch(&[b"ada", b"grace", b"ada"]);
         assert!(!is_free(b"ada") && !is_free(b"grace") && is_free(b"edsger"));
-        // Nothing is alone meanwhile, and other keys can be latched.
+        // Meanwhile no writer has all keys to itself, and other keys can be latched.
         assert!(writers.shared.try_write().is_none());
         drop(writers.latch(&[b"edsger"]));
         drop(held);

@@ -64,7 +64,7 @@ impl TombstoneCursor {
         self.found = false;
     }
 
-    /// True without tombstones: then nothing is covered.
+    /// True if there are no tombstones, so that no key is covered.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty()

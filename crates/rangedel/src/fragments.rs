@@ -81,7 +81,7 @@ impl FragmentedTombstones {
         Arc::default()
     }
 
-    /// True without tombstones.
+    /// True if there are no tombstones.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
@@ -103,7 +103,7 @@ impl FragmentedTombstones {
         self.seqnos.iter().copied().max().unwrap_or(0)
     }
 
-    /// The memory it takes, in bytes.
+    /// The memory of the fragments in bytes.
     pub fn memory_usage(&self) -> usize {
         size_of::<FragmentedTombstones>()
             + self.keys.capacity()

@@ -49,7 +49,7 @@ struct Root {
 }
 
 impl Root {
-    /// Must be called before readers can find the tombstone.
+    /// The caller must call this function before readers can find the tombstone.
     fn touch(&self, item: &Item<'_>) {
         if let Some(touched) = &self.touched {
             touched.touch(item.start.key, item.end.key);
@@ -65,7 +65,7 @@ pub struct MemTombstones {
     len: AtomicUsize,
     memory: AtomicUsize,
     root: ArcSwap<Root>,
-    /// Held while adding.
+    /// The lock that is held while a tombstone is added.
     writer: Mutex<()>,
     /// The last snapshot taken, and the number of tombstones in it.
     snapshot: ArcSwapOption<(usize, Arc<FragmentedTombstones>)>,
@@ -164,7 +164,7 @@ impl MemTombstones {
         self.len.load(Ordering::Relaxed)
     }
 
-    /// The memory it takes, in bytes.
+    /// The memory of the tombstones in bytes.
     pub fn memory_usage(&self) -> usize {
         self.memory.load(Ordering::Relaxed)
     }

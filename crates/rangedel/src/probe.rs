@@ -79,7 +79,8 @@ pub(crate) struct Probe<'a> {
 }
 
 impl Probe<'_> {
-    /// Nothing changes between `low` and `high`; `None` is unbounded.
+    /// Records that the covering tombstones are the same for all keys between `low` and `high`; `None` is
+    /// unbounded.
     pub fn narrow(&mut self, low: Option<Bound<'_>>, high: Option<Bound<'_>>) {
         if let Some(low) = low
             && self

@@ -16,7 +16,7 @@ pub enum TombstoneSource {
 }
 
 impl TombstoneSource {
-    /// True without tombstones.
+    /// True if there are no tombstones.
     pub fn is_empty(&self) -> bool {
         match self {
             TombstoneSource::Fragments(fragments) => fragments.is_empty(),

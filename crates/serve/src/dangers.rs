@@ -129,13 +129,13 @@ impl<'a> View<'a> {
 /// The kind of danger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Risk {
-    /// Loss of rows.
+    /// The setting can lose rows.
     Data,
     /// Writes stop or wait for long.
     Stall,
     /// Excessive memory, descriptors or disk space.
     Room,
-    /// Slow operations.
+    /// The setting can make operations slow.
     Slow,
 }
 
@@ -160,7 +160,7 @@ pub struct Danger {
     pub section: String,
     /// The options with their values.
     pub what: String,
-    /// The reason that they are dangerous.
+    /// The reason why the options are dangerous.
     pub reason: String,
 }
 

@@ -40,7 +40,7 @@ pub struct InfoLog {
 /// The information in a LOG so far.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
-    /// A LOG exists.
+    /// True if the directory has a LOG.
     pub exists: bool,
     /// Jobs that have started and not ended.
     pub running: BTreeMap<u64, Job>,
@@ -57,8 +57,8 @@ pub struct Told {
     pub stalled: BTreeMap<String, String>,
     /// The lines of the last dump of statistics about memory and the block cache.
     pub cache: Vec<String>,
-    /// The reads of tables in that dump, by table number; tables without reads are left out. RocksDB does not
-    /// write them: `None`.
+    /// The reads of tables in that dump, by table number; tables without reads are left out. `None` for a LOG
+    /// of RocksDB, which does not record them.
     pub reads: Option<BTreeMap<u64, u64>>,
     /// The lines of that dump about pins.
     pub pins: Vec<String>,
@@ -75,11 +75,11 @@ pub struct Told {
 pub struct Job {
     /// The column family.
     pub family: String,
-    /// A compaction, and not a flush.
+    /// True for a compaction, false for a flush.
     pub compaction: bool,
     /// The number of input files of the job, by level.
     pub inputs: BTreeMap<usize, usize>,
-    /// The numbers of these files.
+    /// The file numbers of the job's input tables.
     pub files: Vec<u64>,
     /// The time it began, in Unix microseconds.
     pub begun_micros: u64,
@@ -92,13 +92,13 @@ pub struct Done {
     pub id: u64,
     /// The column family.
     pub family: String,
-    /// A compaction, and not a flush.
+    /// True for a compaction, false for a flush.
     pub compaction: bool,
     /// The time it ended, in Unix microseconds.
     pub micros: u64,
     /// The duration of the job, if its start was in the LOG.
     pub took_micros: Option<u64>,
-    /// The level of its output.
+    /// The output level of the job.
     pub output_level: u64,
     /// The size of its output in bytes.
     pub output_bytes: u64,
@@ -293,7 +293,7 @@ impl Told {
             Some("wal_created") => {
                 self.wals
                     .extend(number(json, "wal").map(|wal| (wal, micros / 1_000_000)));
-                // More than may be in use.
+                // Forgets the oldest WALs when more are listed than can be in use.
                 while self.wals.len() > MOST_JOBS {
                     self.wals.pop_first();
                 }

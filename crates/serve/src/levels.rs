@@ -19,7 +19,7 @@ pub(crate) struct Marks {
     /// The tables that compactions read.
     pub compacting: HashSet<u64>,
     pub counts: HashMap<u64, Counts>,
-    /// The estimated reads of each table that has some; `None` if they are not known.
+    /// The estimated reads of each table that was read; `None` if they are unknown.
     pub reads: Option<HashMap<u64, u64>>,
     pub paths: HashMap<u64, PathBuf>,
 }

@@ -147,7 +147,7 @@ impl<T: fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
 /// A condition variable with parking_lot's interface: no spurious wake-ups.
 #[derive(Default, Debug)]
 pub struct Condvar {
-    /// The condition variable of threads outside of a world.
+    /// The real condition variable, for threads outside of a world.
     real: sync::Condvar,
 }
 

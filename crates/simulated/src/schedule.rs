@@ -19,9 +19,9 @@ pub enum Strategy {
     /// lowest priority. Finds bugs that need few switches in unlucky places ("probabilistic concurrency
     /// testing").
     Priorities {
-        /// The number of such points.
+        /// The number of points at which priorities change.
         changes: u32,
-        /// The points are among the first this many.
+        /// Priorities change only at the first points, as many as this number.
         within: u64,
     },
     /// The current thread as long as it can run, then the next in turn, except for these turns. A thread that
@@ -37,7 +37,7 @@ pub enum Strategy {
 pub struct Turn {
     /// The thread that came to a point.
     pub thread: String,
-    /// The latest [`mark`](crate::mark) it had passed, 0 before the first.
+    /// The latest [`mark`](crate::mark) that the thread had passed, 0 before the first.
     pub mark: u64,
     /// The number of points that the thread had come to since that mark.
     pub count: u64,
@@ -175,7 +175,7 @@ impl Scheduler {
                     .unwrap_or(0)
                     .max(current);
                 while of.len() <= most {
-                    // Above all priorities that were lowered.
+                    // The new priority is above all priorities that were lowered.
                     of.push(u64::MAX / 2 + rng.u64(..u64::MAX / 4));
                 }
                 if changes.contains(&point) {

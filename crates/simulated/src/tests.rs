@@ -91,7 +91,7 @@ fn choices_are_the_turns_there_could_have_been() {
         .flatten()
         .map(|turn| story(settings(0, Strategy::Turns(vec![turn.clone()]))).0)
         .collect();
-    // An interrupted thread continues when the others are done, or wait.
+    // An interrupted thread continues when the other threads have ended or wait.
     assert!(stories.contains("aabbbbbcccccaaa"), "{stories:?}");
     assert!(stories.contains("aaaaabbbcccccbb"), "{stories:?}");
     let (_, outcome) = story(any(1));

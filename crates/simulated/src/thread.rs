@@ -52,7 +52,7 @@ fn await_end(thread: &Option<ThreadSlot>) {
 }
 
 impl<T> JoinHandle<T> {
-    /// Waits for its end.
+    /// Waits for the end of the thread.
     pub fn join(self) -> Result<T> {
         await_end(&self.place);
         self.thread.join().and_then(|result| result)
@@ -60,7 +60,7 @@ impl<T> JoinHandle<T> {
 }
 
 impl<T> ScopedJoinHandle<'_, T> {
-    /// Waits for its end.
+    /// Waits for the end of the thread.
     pub fn join(self) -> Result<T> {
         await_end(&self.place);
         self.thread.join().and_then(|result| result)
@@ -156,7 +156,8 @@ pub fn scope<'env, F, T>(body: F) -> T
 where
     F: for<'scope> FnOnce(&Scope<'scope, 'env>) -> T,
 {
-    /// The standard library's wait for scoped threads is unknown to a world, so this one comes first.
+    /// Waits for all scoped threads through the world. The later wait of the standard library cannot be
+    /// simulated, and then ends at once.
     struct AwaitAll(Arc<Mutex<Vec<ThreadSlot>>>);
     impl Drop for AwaitAll {
         fn drop(&mut self) {

@@ -17,11 +17,11 @@ pub type Observer = Arc<dyn Fn(&'static str) + Send + Sync>;
 /// The settings of a world.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Determines every random choice.
+    /// The seed, which determines every random choice.
     pub seed: u64,
     /// How the next thread is chosen.
     pub strategy: Strategy,
-    /// A world that takes more points fails.
+    /// The maximum number of points: a world that takes more points fails.
     pub most_points: u64,
     /// Records the alternatives at each point, while there is a thread that has passed a [`mark`].
     pub keep_choices: bool,
@@ -77,7 +77,7 @@ struct Thread {
     gate: Arc<Gate>,
     mark: u64,
     count: u64,
-    /// The limit ended its last wait.
+    /// True if the time limit ended the thread's last wait.
     timed_out: bool,
     /// The thread was interrupted: until that point it runs by default only when no other thread can.
     behind: u64,
@@ -622,7 +622,7 @@ impl WorldState {
     }
 }
 
-/// Where threads of a failed world stay.
+/// Parks the current thread permanently: the threads of a failed world stay here.
 fn abandoned() -> ! {
     loop {
         std::thread::park();

@@ -152,7 +152,7 @@ impl SkippedBlocks {
         Ok((!skipped.0.is_empty()).then(|| Arc::new(skipped)))
     }
 
-    /// Every block.
+    /// Skips every block.
     pub fn all() -> SkippedBlocks {
         SkippedBlocks(std::iter::once(0..u64::MAX).collect())
     }
@@ -205,7 +205,7 @@ struct Collected {
 }
 
 impl BlockProperties {
-    /// `None` without collectors.
+    /// Returns `None` if there are no collectors.
     pub fn new(factories: &[Arc<dyn BlockPropertyCollectorFactory>]) -> Option<Box<BlockProperties>> {
         if factories.is_empty() {
             return None;

@@ -27,7 +27,7 @@ pub fn is_on() -> bool {
 pub struct Running(());
 
 impl Running {
-    /// One more trace runs.
+    /// Counts one more running trace, until the guard is dropped.
     pub fn begin() -> Running {
         RUNNING.fetch_add(1, Ordering::Relaxed);
         Running(())
@@ -78,7 +78,7 @@ pub enum TableReaderCaller {
     Flush = 12,
     /// A reader of single files.
     SstFileReader = 13,
-    /// A caller of none of these kinds.
+    /// A caller of any other kind.
     #[default]
     Uncategorized = 14,
 }
@@ -140,9 +140,9 @@ impl TableReaderCaller {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TracedBlock {
-    /// An index, or a part of one.
+    /// An index, or a partition of an index.
     Index = 7,
-    /// A filter, or a part of one.
+    /// A filter, or a partition of a filter.
     Filter = 8,
     /// A data block.
     Data = 9,
@@ -157,7 +157,7 @@ pub enum TracedBlock {
 pub struct GetAccess<'a> {
     /// The id of the Get or MultiGet, equal in all of its lookups.
     pub get_id: u64,
-    /// The caller gave a snapshot.
+    /// True if the read has a snapshot.
     pub from_snapshot: bool,
     /// The internal key that is looked for; empty where a MultiGet looks for several.
     pub key: &'a [u8],
@@ -169,7 +169,7 @@ pub struct GetAccess<'a> {
     pub key_exists: bool,
 }
 
-/// One lookup.
+/// A lookup in the block cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockAccess<'a> {
     /// The kind of block.
@@ -181,13 +181,13 @@ pub struct BlockAccess<'a> {
     pub size: u64,
     /// The number of the file.
     pub file_number: u64,
-    /// The purpose.
+    /// The purpose of the read.
     pub caller: TableReaderCaller,
     /// The block was in the cache.
     pub is_hit: bool,
     /// A block that is not in the cache is not inserted.
     pub no_insert: bool,
-    /// Set of Gets and MultiGets.
+    /// The fields of Gets and MultiGets; `None` for other reads.
     pub get: Option<GetAccess<'a>>,
 }
 
@@ -201,7 +201,7 @@ pub trait BlockTrace: Send + Sync + Debug {
     fn record(&self, access: &BlockAccess<'_>);
 }
 
-/// The Get or MultiGet that a thread is about.
+/// The Get or MultiGet that the thread executes.
 #[derive(Default)]
 pub(crate) struct ThreadLookup {
     pub caller: TableReaderCaller,

@@ -24,7 +24,7 @@ pub struct TableCursor {
     options: BlockReadOptions,
     /// If the table keeps its index in the cache: the part of it that leads to the block.
     part: Option<BlockPin>,
-    /// The number of that part.
+    /// The number of the part that was read last.
     partition: usize,
     block: BlockCursor,
     /// The block's number; meaningful while the block cursor has a block.
@@ -121,7 +121,7 @@ impl TableCursor {
         self.reads.get_or_insert_default()
     }
 
-    /// The table.
+    /// The table that the cursor iterates over.
     pub fn table(&self) -> &Arc<Table> {
         &self.table
     }
@@ -271,7 +271,7 @@ impl TableCursor {
         let place = table.target(target);
         let number = match table.loaded_index() {
             Some(index) => table.seek_index(index, &place),
-            // The seek will report an error of this.
+            // If this search fails, the seek reports the error.
             None => self.seek_part(&place).ok()?,
         };
         let at_hand = self.number == number && self.block.block().is_some();
@@ -318,7 +318,7 @@ impl TableCursor {
         if self.options.cache_only {
             return;
         }
-        // The seek will report any error of this.
+        // If this read fails, the seek reports the error.
         let place = self.table.target(target);
         let Ok(sought) = self.seek_part(&place) else {
             return;

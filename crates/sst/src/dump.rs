@@ -140,7 +140,7 @@ pub struct FilterDump {
     pub kind: &'static str,
     /// The number of partitions; 0 for a filter in one block.
     pub partitions: usize,
-    /// The memory it takes, in bytes.
+    /// The memory of the filter in bytes.
     pub memory_usage: usize,
 }
 

@@ -86,7 +86,7 @@ thread_local! {
 /// From this type byte on, a custom compression manager of the database defines the compression.
 const FIRST_CUSTOM_COMPRESSION: u8 = 0x80;
 
-/// A thread keeps at most this many bytes for later blocks.
+/// The maximum size in bytes of the buffer that a thread keeps for later blocks.
 const KEPT_LIMIT: usize = 256 << 10;
 
 fn shorten(kept: &mut Vec<u8>) {

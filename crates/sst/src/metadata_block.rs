@@ -8,7 +8,7 @@ use crate::index::Index;
 pub(crate) enum MetadataBlock {
     /// An index, a partition of one, or a top-level index over partitions of the index or of the filter.
     Index(Index),
-    /// A filter, or a partition of one.
+    /// A filter, or a partition of a filter.
     Filter(FilterReader),
 }
 

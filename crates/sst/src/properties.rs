@@ -341,7 +341,7 @@ properties! {
     external_sst_file_version: Fixed32 = None, "rocksdb.external_sst_file.version";
     /// The global sequence number, 0 until old-style ingestion writes it here.
     external_sst_file_global_seqno: Fixed64 = None, "rocksdb.external_sst_file.global_seqno";
-    /// The embedded blobs.
+    /// The statistics of blobs that are embedded in the table.
     embedded_blob_stats: Text = Vec::new(), "rocksdb.embedded.blob.stats";
     /// Name of the filter policy, for people. The metaindex has the kind of the filter.
     filter_policy: Text = Vec::new(), "rocksdb.filter.policy";

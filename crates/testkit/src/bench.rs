@@ -54,7 +54,7 @@ impl Shuffled {
         }
     }
 
-    /// The next number.
+    /// Returns the next random number.
     pub fn next(&self) -> usize {
         self.order[self.at.fetch_add(1, Ordering::Relaxed) % self.order.len()]
     }

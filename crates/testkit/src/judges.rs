@@ -33,7 +33,7 @@ pub fn forget_options(dir: &Path) {
     }
 }
 
-/// The output of `command`.
+/// Returns the output of `command`.
 fn said(command: &mut Command) -> String {
     let output = command.output().expect("a tool that is installed");
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -141,7 +141,7 @@ fn seqno_text(seqno: SeqNo) -> String {
 }
 
 impl Entry {
-    /// An entry with these fields.
+    /// Creates an entry with these fields.
     pub fn new(user_key: impl Into<Vec<u8>>, seqno: SeqNo, kind: Kind, value: impl Into<Vec<u8>>) -> Entry {
         Entry {
             user_key: user_key.into(),
@@ -195,7 +195,7 @@ impl fmt::Display for Entry {
 }
 
 impl Tombstone {
-    /// A tombstone with these fields.
+    /// Creates a range tombstone with these fields.
     pub fn new(start: impl Into<Vec<u8>>, end: impl Into<Vec<u8>>, seqno: SeqNo) -> Tombstone {
         Tombstone {
             start: start.into(),

@@ -43,7 +43,7 @@ enum Change {
 struct Family {
     cmp: UserComparator,
     merge: Option<Arc<dyn MergeOperator>>,
-    /// Sorted by `cmp`.
+    /// The rows, sorted by `cmp`.
     keys: Vec<(Vec<u8>, Versions)>,
     tombstones: Vec<(Vec<u8>, Vec<u8>, SeqNo)>,
 }

@@ -176,7 +176,7 @@ mod tests {
     fn a_watchdog_that_is_dropped_is_silent() {
         let (bark, barked) = mpsc::channel::<()>();
         drop(Watchdog::with_end(LOOK * 3, move || bark.send(()).unwrap()));
-        // The watchdog's thread ends, and with it the sender.
+        // The watchdog's thread ends and drops the sender.
         assert_eq!(barked.recv(), Err(mpsc::RecvError));
     }
 

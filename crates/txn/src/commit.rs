@@ -238,7 +238,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// Releases its name.
+    /// Releases the name of the transaction.
     fn forget_name(&self) {
         if let Control::Locks(locking) = &self.control
             && !self.name.is_empty()

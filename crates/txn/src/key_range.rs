@@ -23,7 +23,7 @@ impl KeyRange {
         }
     }
 
-    /// The end, borrowed.
+    /// Returns the end of the range, borrowed.
     pub(crate) fn end(&self) -> Bound<&[u8]> {
         self.end.as_ref().map(|end| &end[..])
     }
@@ -67,7 +67,7 @@ pub(crate) fn compare_begins(user: &UserComparator, a: &KeyRange, b: &KeyRange) 
 pub(crate) fn compare_ends(user: &UserComparator, a: &KeyRange, b: &KeyRange) -> Ordering {
     let parts = |range: &KeyRange| match range.end() {
         Bound::Unbounded => None,
-        // The end is after its key, or before it.
+        // The end of a range is just after its key, or just before it.
         Bound::Included(end) => Some((end.to_vec(), true)),
         Bound::Excluded(end) => Some((end.to_vec(), false)),
     };

@@ -5,18 +5,18 @@ use std::time::Duration;
 /// The moment at which the rows of a transaction go into memtables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TxnDBWritePolicy {
-    /// When the transaction is committed.
+    /// Rows are written when the transaction is committed.
     #[default]
     WriteCommitted,
     /// Rows are written when the transaction is prepared. Treated as
     /// [`WriteCommitted`](Self::WriteCommitted), with the same results; LOG says so.
     WritePrepared,
-    /// When a row is written. Treated as [`WriteCommitted`](Self::WriteCommitted), with the same results; LOG
-    /// says so.
+    /// Rows are written when the transaction writes them. Treated as
+    /// [`WriteCommitted`](Self::WriteCommitted), with the same results; LOG says so.
     WriteUnprepared,
 }
 
-/// The promises of a transaction about its reads.
+/// The guarantees of a transaction about its reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IsolationLevel {
     /// A read returns data that is committed at that moment. Keys that the transaction writes, locks or reads

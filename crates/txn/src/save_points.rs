@@ -6,7 +6,8 @@ use crate::lock::tracker::LockTracker;
 use crate::transaction::{Control, SavePoint, Transaction};
 
 impl Transaction {
-    /// Records the current state of the transaction, to return to it. Save points nest.
+    /// Records the current state of the transaction, so that it can be rolled back to this state. Save points
+    /// nest.
     pub fn set_save_point(&mut self) {
         self.save_points.push(SavePoint {
             snapshot: self.snapshot.clone(),

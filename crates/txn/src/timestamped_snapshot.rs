@@ -26,25 +26,25 @@ use esker::{Db, Snapshot};
 /// ```
 #[derive(Clone, Debug)]
 pub struct TimestampedSnapshot {
-    /// The timestamp.
+    /// The timestamp that the creator gave to the snapshot.
     pub timestamp: u64,
-    /// The snapshot.
+    /// The snapshot, for [`ReadOptions::snapshot`](esker::ReadOptions::snapshot).
     pub snapshot: Snapshot,
 }
 
-/// The snapshots that a database holds, by timestamp. Later ones have larger timestamps and sequence numbers
-/// that are no smaller.
+/// The snapshots that a database holds, by timestamp. Later snapshots have larger timestamps, and sequence
+/// numbers that are not smaller.
 #[derive(Default)]
 pub(crate) struct TimestampedSnapshots(pub BTreeMap<u64, Snapshot>);
 
 impl TimestampedSnapshots {
-    /// The newest one.
+    /// The newest snapshot.
     pub fn latest(&self) -> Option<TimestampedSnapshot> {
         self.0.last_key_value().map(entry)
     }
 
-    /// Takes a snapshot of `db`. Returns the newest one if it has the same timestamp and nothing was written
-    /// since.
+    /// Takes a snapshot of `db`. Returns the newest existing snapshot instead if it has the same timestamp
+    /// and nothing was written since.
     pub fn create(&mut self, db: &Db, timestamp: u64) -> Result<TimestampedSnapshot> {
         let snapshot = db.snapshot();
         let seqno = snapshot.sequence_number();
@@ -70,7 +70,7 @@ impl TimestampedSnapshots {
     }
 }
 
-/// An entry of the map.
+/// A snapshot from an entry of the map by timestamp.
 pub(crate) fn entry((timestamp, snapshot): (&u64, &Snapshot)) -> TimestampedSnapshot {
     TimestampedSnapshot {
         timestamp: *timestamp,

@@ -65,7 +65,7 @@ pub(crate) struct SavePoint {
     pub snapshot_needed: SnapshotNeeded,
     pub counts: Counts,
     pub new_locks: LockTracker,
-    /// The number of its ranges.
+    /// The number of ranges that the transaction has locked.
     pub ranges: usize,
 }
 
@@ -319,7 +319,7 @@ impl Transaction {
             .ok_or_else(|| base::Error::invalid_argument(format!("Column family id not found: {id}")))
     }
 
-    /// Discards its writes and releases its locks. Its snapshot stays.
+    /// Discards the writes of the transaction and releases its locks. The snapshot stays.
     pub(crate) fn clear(&mut self) {
         self.release_all();
         self.batch.clear();
@@ -332,7 +332,7 @@ impl Transaction {
         }
     }
 
-    /// Releases its locks.
+    /// Releases the locks of the transaction.
     pub(crate) fn release_all(&mut self) {
         if !self.ranges.is_empty() {
             self.release_ranges_from(0);
@@ -414,7 +414,7 @@ impl Locking {
         self.shared.locks.clock().now()
     }
 
-    /// True once its time is over.
+    /// True if the transaction's time limit has passed.
     pub fn is_expired(&self) -> bool {
         self.request.expires.is_some_and(|expires| expires <= self.now())
     }

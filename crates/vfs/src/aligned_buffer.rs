@@ -18,7 +18,7 @@ pub(crate) struct AlignedBuffer {
 // SAFETY: it owns its bytes as a `Box<[u8]>` does.
 unsafe impl Send for AlignedBuffer {}
 
-// SAFETY: as above.
+// SAFETY: the type is `Sync` for the same reason as it is `Send`.
 unsafe impl Sync for AlignedBuffer {}
 
 impl AlignedBuffer {
@@ -33,7 +33,7 @@ impl AlignedBuffer {
         AlignedBuffer { start, layout }
     }
 
-    /// The alignment it was made with.
+    /// The alignment of the buffer in bytes.
     pub(crate) fn alignment(&self) -> usize {
         self.layout.align()
     }

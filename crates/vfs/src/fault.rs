@@ -58,7 +58,7 @@ enum Fate {
     /// The operation is done, then reported as failed. A number from 0 to 1 gives the part of an append that
     /// is done.
     DoneButFails(Error, f64),
-    /// A read returns that part of its bytes.
+    /// A read returns only a part of its bytes.
     Short(f64),
     /// A read has one bit flipped; two numbers choose the bit.
     Flipped(usize, u32),

@@ -34,7 +34,7 @@ use crate::{PendingRead, ReadBuffer};
 /// See the example of [`FileSystem`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
-    /// The kernel decides.
+    /// The kernel decides how much it reads ahead.
     #[default]
     Normal,
     /// Random reads: the kernel reads nothing beyond the request.

@@ -50,7 +50,7 @@ impl ReadBuffer {
         self.start += start;
     }
 
-    /// Drops its bytes; the memory stays.
+    /// Discards the bytes of the buffer, and keeps its memory.
     pub fn clear(&mut self) {
         (self.start, self.len) = (0, 0);
     }
@@ -97,7 +97,7 @@ impl fmt::Debug for ReadBuffer {
 
 /// A read in flight. Dropping it discards its bytes without waiting.
 pub(crate) trait InFlight: Send {
-    /// Waits for the end.
+    /// Waits for the end of the read.
     fn wait(self: Box<Self>) -> Result<ReadBuffer>;
 
     /// True if a wait would return at once.

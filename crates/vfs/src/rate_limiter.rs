@@ -25,7 +25,7 @@ pub enum IoPriority {
     /// Work that no user waits for: compactions, backups, integrity checks.
     #[default]
     Low,
-    /// Between low and high.
+    /// The priority between low and high.
     Mid,
     /// Work that writers will soon wait for: flushes.
     High,
@@ -40,9 +40,9 @@ const PRIORITIES: usize = 4;
 /// See the example of [`RateLimiter`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpType {
-    /// Reading.
+    /// The request is for a read.
     Read,
-    /// Writing.
+    /// The request is for a write.
     Write,
 }
 
@@ -56,7 +56,7 @@ pub enum RateLimiterMode {
     /// Writes count, and reads do not.
     #[default]
     WritesOnly,
-    /// Reads and writes count.
+    /// Reads and writes count against the rate.
     AllIo,
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use base::{Error, Result};
 use zstd::zstd_safe::{self, CCtx, CParameter, DCtx, DParameter, InBuffer, OutBuffer, ResetDirective};
 
-/// The output buffer grows in steps of this many bytes.
+/// The step in bytes by which the output buffer grows.
 const STEP: usize = 32 << 10;
 /// The largest window of a frame we read, as a power of two. RocksDB compresses WALs at the default level,
 /// whose window is 2 MiB; a frame that claims more than 8 MiB is refused before any allocation.

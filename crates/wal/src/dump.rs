@@ -29,7 +29,7 @@ pub enum RecordState {
 /// A physical record in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhysicalRecord {
-    /// The offset of its header.
+    /// The offset of the record's header in the file.
     pub offset: u64,
     /// The type byte; 0 if the header is incomplete.
     pub type_byte: u8,

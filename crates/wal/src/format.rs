@@ -36,23 +36,23 @@ pub enum RecordType {
     Middle = 3,
     /// The last part of a logical record.
     Last = 4,
-    /// [`Full`](RecordType::Full), recyclable.
+    /// A [`Full`](RecordType::Full) record of a recycled WAL.
     RecyclableFull = 5,
-    /// [`First`](RecordType::First), recyclable.
+    /// A [`First`](RecordType::First) record of a recycled WAL.
     RecyclableFirst = 6,
-    /// [`Middle`](RecordType::Middle), recyclable.
+    /// A [`Middle`](RecordType::Middle) record of a recycled WAL.
     RecyclableMiddle = 7,
-    /// [`Last`](RecordType::Last), recyclable.
+    /// A [`Last`](RecordType::Last) record of a recycled WAL.
     RecyclableLast = 8,
     /// The compression of the following logical records. It is the first record of the file.
     SetCompressionType = 9,
     /// The timestamp sizes of column families.
     UserDefinedTimestampSize = 10,
-    /// [`UserDefinedTimestampSize`](RecordType::UserDefinedTimestampSize), recyclable.
+    /// A [`UserDefinedTimestampSize`](RecordType::UserDefinedTimestampSize) record of a recycled WAL.
     RecyclableUserDefinedTimestampSize = 11,
     /// A description of the preceding WAL.
     PredecessorWalInfo = 130,
-    /// [`PredecessorWalInfo`](RecordType::PredecessorWalInfo), recyclable.
+    /// A [`PredecessorWalInfo`](RecordType::PredecessorWalInfo) record of a recycled WAL.
     RecyclablePredecessorWalInfo = 131,
 }
 
@@ -218,7 +218,7 @@ pub struct PredecessorWal {
     pub log_number: u64,
     /// The size of the preceding WAL in bytes.
     pub size: u64,
-    /// The last sequence number in it.
+    /// The last sequence number in the WAL.
     pub last_seqno: u64,
 }
 

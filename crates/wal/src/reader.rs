@@ -136,7 +136,7 @@ pub struct Reader {
     skip: usize,
 }
 
-/// Why reading has ended.
+/// The reason why reading has ended.
 #[derive(Debug)]
 enum End {
     OfFile,
@@ -157,7 +157,7 @@ enum Physical {
     ZeroFill,
     /// A record of the file's former contents.
     OldRecord,
-    /// Cut off by the end of the file.
+    /// The record is cut off by the end of the file.
     Truncated {
         bytes: usize,
         reason: &'static str,
@@ -438,7 +438,7 @@ impl Reader {
         }
     }
 
-    /// Processes the physical record just found.
+    /// Processes the physical record that was found last.
     fn take(&mut self, type_byte: u8, start: usize, end: usize) -> Result<Taken> {
         let Some(ty) = RecordType::from_byte(type_byte) else {
             return self.take_unknown(type_byte, end - start);

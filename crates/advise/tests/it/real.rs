@@ -1,4 +1,4 @@
-//! Predictions beside a database that runs the same workload.
+//! Compares predictions with a database that runs the same workload.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn choices(rng: &mut TestRng) -> (Vec<u64>, Vec<u64>) {
 
 fn options() -> ColumnFamilyOptions {
     let mut options = ColumnFamilyOptions {
-        // Memtables are flushed by their rows.
+        // The test flushes memtables after a number of rows.
         write_buffer_size: 64 << 20,
         target_file_size_base: 128 << 10,
         max_bytes_for_level_base: 400 << 10,
@@ -104,7 +104,7 @@ fn workload(writes: &[u64], reads: &[u64]) -> Workload {
 fn predicted(options: &ColumnFamilyOptions, workload: &Workload, measured: &Measured) -> Prediction {
     let row = key(0).len() as u64 + VALUE as u64;
     let machine = Machine {
-        // Compactions take no time.
+        // The prediction assumes that compactions take no time.
         compaction_bytes_per_second: u64::MAX,
         table_bytes_per_raw_byte: measured.table_bytes as f64 / measured.raw_bytes as f64,
         memtable_bytes_per_row: 0,

@@ -230,7 +230,7 @@ mod tests {
             merged(None, &[("sum", "1"), ("sum", "20"), ("sum", "300")]),
             b"\x03sum321"
         );
-        // The name of the others stands for an empty one before them.
+        // A base value without a function name takes the name of the operands.
         let put = aggregation_operand("", b"200");
         assert_eq!(
             merged(Some(&put), &[("sum", "200"), ("sum", "200")]),
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn all_operands_are_kept_where_they_cannot_be_aggregated() {
         let put = aggregation_operand("", b"1");
-        // A missing name does not stand for the function before it.
+        // An operand without a name does not take the name of the operand before it.
         assert!(merged(None, &[("sum", "1"), ("", "2"), ("sum", "3")]).starts_with(b"\x0ekErrorFuncName"));
         for last in [("none", "2"), ("sum", "two"), ("", "2")] {
             let value = merged(Some(&put), &[last]);

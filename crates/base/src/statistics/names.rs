@@ -10,7 +10,7 @@ macro_rules! named {
         }
 
         impl $enum {
-            /// All values, in the order of printing.
+            /// All members of the enumeration, in the order in which they are printed.
             pub const ALL: &'static [$enum] = &[$($enum::$variant),+];
 
             /// RocksDB's name; names of counters that RocksDB does not have begin with `esker.`.
@@ -133,9 +133,9 @@ named! {
         BlobDbGcBytesRelocated = "rocksdb.blobdb.gc.bytes.relocated";
         /// Lookups that a filter over whole keys ended.
         BloomFilterUseful = "rocksdb.bloom.filter.useful";
-        /// Lookups that such a filter let pass.
+        /// Lookups that a filter over whole keys did not rule out.
         BloomFilterFullPositive = "rocksdb.bloom.filter.full.positive";
-        /// Lookups that such a filter let pass and that found the key.
+        /// Lookups that a filter over whole keys did not rule out and that found the key.
         BloomFilterFullTruePositive = "rocksdb.bloom.filter.full.true.positive";
         /// Lookups and seeks that asked a filter for a prefix.
         BloomFilterPrefixChecked = "rocksdb.bloom.filter.prefix.checked";
@@ -174,17 +174,17 @@ named! {
         CompactionCancelled = "rocksdb.compaction.cancelled";
         /// Rows written.
         KeysWritten = "rocksdb.number.keys.written";
-        /// Gets.
+        /// Calls of Get.
         KeysRead = "rocksdb.number.keys.read";
         /// Bytes of write batches: keys, values and the encoding around them.
         BytesWritten = "rocksdb.bytes.written";
         /// Bytes of values that Gets returned.
         BytesRead = "rocksdb.bytes.read";
-        /// Seeks.
+        /// Seeks of iterators.
         Seeks = "rocksdb.number.db.seek";
-        /// Steps forwards.
+        /// Forward steps of iterators.
         Nexts = "rocksdb.number.db.next";
-        /// Steps backwards.
+        /// Backward steps of iterators.
         Prevs = "rocksdb.number.db.prev";
         /// Seeks that ended on a key.
         SeeksFound = "rocksdb.number.db.seek.found";
@@ -194,19 +194,19 @@ named! {
         PrevsFound = "rocksdb.number.db.prev.found";
         /// Bytes of the keys and values that seeks and steps ended on.
         IterBytesRead = "rocksdb.db.iter.bytes.read";
-        /// Iterators made.
+        /// Iterators that were created.
         IteratorsCreated = "rocksdb.num.iterator.created";
-        /// Iterators dropped.
+        /// Iterators that were dropped.
         IteratorsDeleted = "rocksdb.num.iterator.deleted";
-        /// Tables opened.
+        /// Tables that were opened.
         FileOpens = "rocksdb.no.file.opens";
         /// Tables that could not be opened.
         FileErrors = "rocksdb.no.file.errors";
         /// Microseconds that writers were stalled or delayed.
         StallMicros = "rocksdb.stall.micros";
-        /// MultiGets.
+        /// Calls of MultiGet.
         MultiGetCalls = "rocksdb.number.multiget.get";
-        /// Keys of MultiGets.
+        /// Keys that MultiGets asked for.
         MultiGetKeysRead = "rocksdb.number.multiget.keys.read";
         /// Bytes of values that MultiGets returned.
         MultiGetBytesRead = "rocksdb.number.multiget.bytes.read";
@@ -216,13 +216,13 @@ named! {
         WalSynced = "rocksdb.wal.synced";
         /// Bytes appended to WALs, including the headers of records.
         WalBytes = "rocksdb.wal.bytes";
-        /// Writes.
+        /// Calls that write a batch.
         WriteDone = "rocksdb.write.self";
         /// Writes that went into the WAL.
         WriteWithWal = "rocksdb.write.wal";
-        /// Bytes compactions read.
+        /// Bytes that compactions read.
         CompactReadBytes = "rocksdb.compact.read.bytes";
-        /// Bytes compactions wrote.
+        /// Bytes that compactions wrote.
         CompactWriteBytes = "rocksdb.compact.write.bytes";
         /// Bytes written by flushes, including those of a recovery (which RocksDB counts as compaction
         /// bytes).

@@ -26,7 +26,7 @@ impl Encoder {
     }
 }
 
-/// The codecs of other crates refuse by the same words.
+/// The codecs of other crates report the same error text.
 #[cfg(any(not(feature = "lz4"), not(feature = "zlib"), not(feature = "bzip2")))]
 pub(super) fn decompress(
     ty: CompressionType,

@@ -281,7 +281,7 @@ fn merge_into_entity(
 enum Resolved {
     /// One entry of this kind, whose value is in `buffer`.
     Into(Kind),
-    /// The operands stay uncombined.
+    /// The merge operands stay uncombined.
     Not,
     /// The cursor failed.
     Failed,

@@ -137,9 +137,9 @@ pub(super) enum ValueAt {
     Input,
     /// The first bytes, of this number, of the value at the input's position.
     InputPrefix(usize),
-    /// In `buffer`.
+    /// The current value is in `buffer`.
     Buffer,
-    /// In `operands`: offset and length.
+    /// The value is in `operands` at this offset and of this length.
     Operand(usize, usize),
 }
 
@@ -188,7 +188,8 @@ pub struct CompactionCursor<C> {
     pub(super) ts_size: usize,
     /// Entries need more than byte order, snapshots and the bottom: they take the slow path.
     pub(super) slow: bool,
-    /// At the bottom, sequence numbers below this one become 0. 0: none do.
+    /// In a compaction to the bottommost level, sequence numbers below this number are set to 0; 0: no
+    /// sequence number is changed.
     pub(super) zero_below: SeqNo,
     pub(super) end: Option<Vec<u8>>,
     pub(super) stripes: Stripes,

@@ -51,7 +51,7 @@ pub trait FileFacts {
     }
 }
 
-/// Knows nothing beyond the metadata.
+/// The knowledge of a caller that knows only the metadata of files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoFacts;
 

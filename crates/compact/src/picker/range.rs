@@ -20,7 +20,7 @@ use crate::styles::Style;
 /// The output level of a manual compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputLevel {
-    /// To this level.
+    /// The compaction writes to this level.
     Level(usize),
     /// The base level at the time of the pick, for files of L0.
     Base,
@@ -29,7 +29,7 @@ pub enum OutputLevel {
 /// The files of one level to compact.
 #[derive(Clone, Copy, Debug)]
 pub struct RangeRequest<'a> {
-    /// The level.
+    /// The level of the files.
     pub input_level: usize,
     /// The output level; the input level itself to rewrite its files.
     pub output: OutputLevel,
@@ -327,7 +327,7 @@ pub struct RangeCompaction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Start,
-    /// Level by level.
+    /// The range is compacted level by level.
     Levels,
     /// All files at once: compacting a part of a sorted run would create one more run.
     All,

@@ -453,7 +453,7 @@ fn one_history(rng: &mut TestRng, cmp: UserComparator) {
     let output = LevelEntries::of_files(&files, &setting.cmp);
     assert_same(&setting, &expected, &[&above, &output, &below], &inputs);
 
-    // Compact again, together with the entries below.
+    // The outputs are compacted again, together with the entries below.
     let mut sets: Vec<FragmentedTombstones> = files
         .iter()
         .map(|file| file_tombstones(file, &setting.cmp))

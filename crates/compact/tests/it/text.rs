@@ -11,7 +11,7 @@ use testkit::keys::{self, Entry, Item, Tombstone};
 /// An internal key and a value.
 pub type Pair = (Vec<u8>, Vec<u8>);
 
-/// The form of user keys.
+/// The text form of user keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keys {
     pub timestamps: bool,

@@ -328,7 +328,7 @@ fn bounds_without_timestamps_get_them_back() {
     assert_eq!(file.smallest_user_key(), b"k0004\0\0\0\0\0\0\0\0");
     assert_eq!(file.largest_user_key(), [b"k0009", &[0xff; 8][..]].concat());
     assert!(file.largest_is_sentinel());
-    // Write them without timestamps again.
+    // The files are written without timestamps again.
     let snapshot = manifest::snapshot_edits(&state);
     let mut bytes = Vec::new();
     snapshot.iter().for_each(|edit| edit.encode(&mut bytes));

@@ -78,7 +78,7 @@ impl CompactionGc {
         self.0.lock().min_garbage
     }
 
-    /// No version up to `distrusted` is a hider.
+    /// From now on, no version at or before `distrusted` counts as hiding older versions.
     pub(crate) fn distrust(&self, distrusted: Timestamp) {
         self.0.lock().distrusted = distrusted;
     }
@@ -187,7 +187,7 @@ mod tests {
         gc.distrust(at(3));
         gc.rise(at(4), 100, 50);
         gc.rise(at(6), 200, 150);
-        // These rises of the threshold change nothing.
+        // A rise to a threshold that was reached before has no effect.
         gc.rise(at(6), 250, 150);
         gc.rise(at(8), 300, 150);
         for (oldest, until) in [
@@ -208,7 +208,8 @@ mod tests {
             [299, 300, 400].map(|oldest| gc.hiders(oldest).1),
             [at(0), at(8), at(9)]
         );
-        // While one snapshot is held, the first rise counts for it, and the last for the others.
+        // While a snapshot is held, the first rise applies to it, and the last rise applies to later
+        // snapshots.
         for more in 1..1000 {
             gc.rise(at(9 + more), 400 + more as u64, 310);
         }

@@ -29,11 +29,11 @@ pub(super) struct Page {
 struct Piece {
     key: GcKey,
     versions: u64,
-    /// Bytes of their keys.
+    /// The bytes of the keys of these versions.
     bytes: u64,
 }
 
-/// Garbage that was found.
+/// A piece of garbage that was found.
 #[derive(Debug)]
 enum Found {
     Piece(Piece),
@@ -48,7 +48,7 @@ struct GarbageRun {
     versions: u64,
     /// The garbage of this run as single pieces, while it may still be too short for a range deletion.
     pieces: Vec<Piece>,
-    /// Bytes of their keys.
+    /// The bytes of the keys of these versions.
     bytes: u64,
 }
 

@@ -156,7 +156,7 @@ fn nobody_can_tell_whether_it_is_gone() {
                     model.collect(collected);
                 }
                 4 => {
-                    // Deleted one by one: that garbage no longer counts either.
+                    // Versions are deleted one by one: their garbage is no longer counted either.
                     let until = Timestamp::from_nanos(time(&mut rng).wall);
                     store
                         .collect_garbage(ttl(until), NOW, &Default::default())

@@ -96,7 +96,7 @@ fn a_collection_cut_off_anywhere_does_no_harm() {
             fill(&store, 6, 12);
             let before = seen(&store, 9, 12);
             let versions = dump(&db).len();
-            // The disk crashes after this many changes.
+            // The disk crashes after this number of changes.
             fs.crash_at(fs.changes() + cut);
             let result = store.collect_garbage_at(time(8), NOW, &options);
             let finished = result.is_ok();

@@ -11,7 +11,7 @@ use vfs::{FileSystem, MemFs};
 
 use super::model::{NOW, open_with};
 
-/// One write, with its second.
+/// A write, with its time in seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Write {
     Put(&'static [u8], i64, Vec<u8>),
@@ -96,7 +96,7 @@ fn write(rng: &mut TestRng, writes: &[Write]) -> Written {
         }
         batch.commit(&WriteOptions::default()).unwrap();
         if rng.one_in(3) {
-            // Written, and reverted without a trace.
+            // Rows are written, and reverted without a trace.
             let mut batch = store.begin(NOW);
             let late = Timestamp::from_secs(80);
             batch.put(b"c", late, Value::Bytes(b"gone")).unwrap();

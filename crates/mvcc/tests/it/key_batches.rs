@@ -108,8 +108,8 @@ impl Bank<'_> {
     }
 }
 
-/// The sum of the accounts stays, each step counts, and the statistics are those of the data, while threads
-/// collect garbage in both ways.
+/// Threads move amounts between accounts while others collect garbage in both ways. The sum of the accounts
+/// stays the same, every step takes effect, and the statistics match the data.
 #[test]
 fn threads_write_their_keys_at_once() {
     let (db, gc) = open();

@@ -427,7 +427,7 @@ fn span<'a>(rng: &mut TestRng, start: &'a mut Vec<u8>, end: &'a mut Vec<u8>) -> 
     }
 }
 
-/// Keys with the same first byte are a row.
+/// Keys with the same first byte form one row.
 fn first_byte(_key: &[u8]) -> usize {
     1
 }
@@ -481,7 +481,7 @@ fn compare_scans(rng: &mut TestRng, reader: &Reader<'_>, model: &Model, threshol
             assert!(is_one_row || result.rows.bytes() <= target || result.rows.len() == 1);
         }
         if let (Some(left), Some(_)) = (&result.resume, options.whole_rows) {
-            // The rest begins with another row.
+            // The rest of the span begins with another row.
             let left = model.scan(left.span(), at, options.tombstones);
             assert!(left.iter().all(|(key, ..)| !rows.contains(&key[0])));
         }
@@ -1198,7 +1198,7 @@ fn the_store_is_the_model() {
                         rows == model.dump()
                             && deleted == model.fragments(Span::ALL, Timestamp::ZERO, Timestamp::MAX)
                     };
-                    // Whole batches, without gaps.
+                    // The crash has kept whole batches, without gaps.
                     let left = since.iter().rposition(is_left);
                     let left = left.expect("the durable batches, and some of those after");
                     lost += since.len() - 1 - left;

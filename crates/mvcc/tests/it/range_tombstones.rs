@@ -263,7 +263,7 @@ fn readers_see_whole_batches() {
             put(true);
             put(false);
         }
-        // Until each reader has seen both states.
+        // The writer continues until each reader has seen both states.
         done.store(true, Ordering::Relaxed);
         while readers.iter().any(|reader| !reader.is_finished()) {
             put(true);
@@ -301,7 +301,7 @@ fn what_is_hidden_is_not_read() {
     batch
         .put_inline(b"key02000x", Some(Value::Bytes(b"inline")))
         .unwrap();
-    // Without statistics nothing checks whether one exists.
+    // Without statistics, no call checks whether a range tombstone exists.
     assert!(delete(&mut batch, b"key00100", b"key04900", time(2)).unwrap());
     batch.commit(&WriteOptions::default()).unwrap();
     write(&[500, 3000, 3001], 3);

@@ -12,7 +12,7 @@ use super::model::{NOW, open, open_at};
 
 /// The engine key of a store's record.
 const RECORD: &[u8] = &[0];
-/// The offset of its statistics.
+/// The offset of the statistics in the record.
 const FIELDS_AT: usize = 1 + 3 * 12 + 1;
 
 fn store(db: &Db) -> MvccStore {

@@ -124,7 +124,7 @@ fn refuses(reader: &Reader<'_>, time: Timestamp) {
         windows.push((time, Timestamp::MAX));
     }
     for (after, until) in windows {
-        // The iteration must end.
+        // The iteration must end at the greatest time.
         let walked = reader
             .incremental(Span::ALL, after, until)
             .and_then(|mut iter| iter.next().map(drop));

@@ -33,7 +33,7 @@ const BEGIN: i64 = 1_700_000_000_000_000_000;
 /// The number of threads.
 const WORKERS: u64 = 2;
 
-/// Numbers of operations in a hundred; the rest are reads.
+/// The percentages of the kinds of operations; the rest are reads.
 #[derive(Clone, Copy, Default)]
 struct Workload {
     name: &'static str,
@@ -103,7 +103,7 @@ impl YcsbRun {
         if self.workload.latest { keys - 1 - at } else { at }
     }
 
-    /// A time for a read; some are too old.
+    /// Returns a time for a read; some of the times are too old.
     fn some_time(&self, rng: &mut TestRng) -> i64 {
         let lifetime = self.lifetime.as_nanos() as i64;
         self.now() - rng.i64(0..lifetime + lifetime / 4)
@@ -363,9 +363,9 @@ fn run(workload: Workload) {
         });
         let workers: Vec<_> = workers.collect();
         let mut round = 0u64;
-        // Also if a collection fails.
+        // The guard ends the collections even if one of them fails.
         let _end = NoMoreCollections(&run.due);
-        // A worker that fails ends too.
+        // The loop ends even if a worker fails, because a failed worker is finished too.
         while !workers.iter().all(thread::ScopedJoinHandle::is_finished) {
             if run.clock.load(Ordering::Relaxed) < run.due.load(Ordering::Relaxed) {
                 thread::yield_now();

@@ -21,7 +21,7 @@ const MAX_BUCKETS: usize = 1 << 18;
 /// The number of bytes of a key that count.
 const MAX_DIGITS: usize = 8;
 
-/// The buckets: see the module.
+/// The bits of the buckets that tombstones touch.
 #[derive(Debug)]
 pub(super) struct Touched {
     scale: Scale,
@@ -71,12 +71,12 @@ impl Touched {
         Some(touched)
     }
 
-    /// False if that many tombstones require a larger one.
+    /// False if this many tombstones require a larger table.
     pub fn has_room_for(&self, tombstones: usize) -> bool {
         tombstones <= self.room
     }
 
-    /// The memory it takes, in bytes.
+    /// The memory of the buckets in bytes.
     pub fn memory_usage(&self) -> usize {
         size_of::<Touched>() + self.scale.shared.len() + size_of_val(&*self.bits)
     }
@@ -157,7 +157,7 @@ impl Scale {
             digits: [Digit::default(); MAX_DIGITS],
             len: 0,
         };
-        // Eight digits of 256 values would overflow by one.
+        // Eight digits of 256 values each make 2^64 numbers, one more than `u64` can count.
         let mut numbers = 1u64;
         for digit in digits.into_iter().map_while(|digit| digit) {
             let Some(more) = numbers.checked_mul(digit.values()) else {

@@ -349,13 +349,13 @@ fn ends_behind_a_key_are_told() {
         FragmentedTombstones::build([one], cmp)
     };
     let (a, k) = (encode(b"a", 9, Kind::Value), encode(b"k", 9, Kind::Value));
-    // In bytewise order the next key has a name.
+    // In bytewise order, the key directly after a key can be written.
     let cmp = UserComparator::Bytewise;
     let cut = one(&cmp, b"a", b"z").truncate(&cmp, &a, &k);
     let fragment = cut.fragment(0);
     assert_eq!((fragment.start, fragment.end), (&b"a"[..], &b"k\0"[..]));
     assert!(!fragment.end_is_covered && fragment.start_is_covered);
-    // In reverse order it has none.
+    // In reverse bytewise order, the key directly after a key cannot be written.
     let cmp = UserComparator::ReverseBytewise;
     let cut = one(&cmp, b"z", b"a").truncate(&cmp, &encode(b"y", 9, Kind::Value), &k);
     let fragment = cut.fragment(0);
@@ -409,7 +409,7 @@ fn nesting_nobody_vouches_for_is_bounded() {
             let newest = if newest_within { DEPTH - i } else { DEPTH - 1 };
             assert_eq!(covering(&set, 100_000 - i, MAX_SEQNO), newest.into());
             assert_eq!(covering(&set, 100_000 + i - 1, MAX_SEQNO), newest.into());
-            // A few more are kept.
+            // A few more tombstones than the limit are kept.
             let before = u64::from(newest) - 1;
             let covered = if newest_within {
                 i < DEPTH - 1
@@ -422,7 +422,7 @@ fn nesting_nobody_vouches_for_is_bounded() {
         assert_eq!(covering(&set, 100_000 - DEPTH, MAX_SEQNO), 0);
         assert_eq!(covering(&set, 100_000 + DEPTH, MAX_SEQNO), 0);
     }
-    // Tombstones of one age are one, however many.
+    // Any number of tombstones with the same sequence number counts as one in a fragment.
     let same = (1..DEPTH).map(|i| tombstone(100_000 - i, 100_000 + i, 7));
     let set = FragmentedTombstones::build_within(same, &cmp, 5).unwrap();
     assert_eq!((set.len(), set.num_tombstones()), (1, 1));
@@ -433,7 +433,7 @@ fn nesting_nobody_vouches_for_is_bounded() {
     let set = FragmentedTombstones::build_within(few, &cmp, 8).unwrap();
     assert_eq!((set.len(), set.num_tombstones()), (1, 1), "the newest covers all");
     assert_eq!(covering(&set, 7, MAX_SEQNO), 3);
-    // An older tombstone with another timestamp may matter to those who read at it.
+    // An older tombstone with another timestamp may matter to reads at that timestamp.
     let stamped = UserComparator::BytewiseU64Ts;
     let nested = (1..100_u8).map(|i| RangeTombstone {
         start: with_timestamp(&stamped, &[100 - i], i.into()),

@@ -39,7 +39,7 @@ impl Comparator for ShortTimestamps {
     }
 }
 
-/// All orders to test.
+/// All key orders to test.
 pub fn comparators() -> Vec<UserComparator> {
     vec![
         UserComparator::Bytewise,

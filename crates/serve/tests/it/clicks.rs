@@ -54,7 +54,7 @@ impl Browser {
             "" => String::new(),
             session => format!("/{session}"),
         };
-        // A command that only asks has no body: WebDriver refuses one that is no object.
+        // A GET command has no body: WebDriver refuses a body that is not an object.
         let body = if body.is_null() {
             String::new()
         } else {
@@ -85,7 +85,7 @@ impl Browser {
         answer["value"].clone()
     }
 
-    /// Waits for the first element that a CSS selector names, and returns its command.
+    /// Waits for the first element that a CSS selector names, and returns the path of its WebDriver commands.
     fn find(&self, selector: &str) -> String {
         let wanted = json!({ "using": "css selector", "value": selector });
         let mut found = Value::Null;

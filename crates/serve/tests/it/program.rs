@@ -90,11 +90,12 @@ fn the_reads_of_tables_are_in_the_program_and_in_its_log() {
             .clone();
         tables.into_iter().map(|table| table["reads"].clone()).collect()
     };
-    // L0 begins with its newest table, which has the key.
+    // The newest table is the first of L0, and it has the key.
     let found = reads(&page);
     let hot = found[0].as_u64().unwrap();
     assert!((16_000..24_000).contains(&hot) && found[1] == 0, "{found:?}");
-    // The past has no reads, and neither has a page of the directory before the first dump of statistics.
+    // Reads are unknown for a past edit, and for a page of the closed directory until the first dump of
+    // statistics.
     let past = json(&page, "/api/levels?edit=100");
     let table = &past["families"][0]["levels"][0]["tables"][0];
     assert!(table["reads"].is_null() && table["number"].is_u64(), "{past}");

@@ -39,7 +39,7 @@ pub(crate) struct BlockCursor {
     valid: bool,
     /// Entries need more work than their key: they are stored in another form, or have a checksum.
     special: bool,
-    /// The form is not plain.
+    /// The stored keys are not plain: they lack a timestamp or have a global sequence number.
     rewrites: bool,
     error: Option<Error>,
 }
@@ -106,7 +106,7 @@ impl BlockCursor {
         }
     }
 
-    /// Releases its block and takes this one. Not valid until positioned.
+    /// Replaces the block of the cursor with `block`. The cursor is not valid until it is positioned.
     #[inline]
     pub fn set_block(&mut self, pin: BlockPin) {
         self.special = self.rewrites || pin.protection().is_some();
@@ -561,7 +561,7 @@ fn set_key(
 
 /// The answer of the entry index for a target.
 enum ByIndex {
-    /// The first entry at or after it, and whether it is exactly this key.
+    /// The first entry at or after the target, and true if its key equals the target.
     At { entry: usize, exact: bool },
     /// All entries are before the target.
     End,

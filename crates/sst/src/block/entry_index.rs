@@ -444,7 +444,7 @@ mod tests {
         let neighbours: Vec<u32> = (1000..1300).collect();
         let (few, far) = (&neighbours[..40], [&neighbours[..40], &[u32::MAX]].concat());
         let prefixed: Vec<Vec<u8>> = (0..50).map(|i| format!("user{:08}", 1980 + i).into()).collect();
-        // Two bytes distinguish none of these, and four only two of them.
+        // Two bytes distinguish none of these keys, and four bytes distinguish only two of them.
         let alike: Vec<Vec<u8>> = (0..30).map(|i| format!("{}same{i:03}", i / 15).into()).collect();
         for (keys, width) in [
             (numbers(few), NARROW),

@@ -90,7 +90,7 @@ impl HashIndexBuilder {
         true
     }
 
-    /// Begins the next block.
+    /// Clears the hash index for the next block.
     pub fn reset(&mut self) {
         self.keys.clear();
         self.buckets = 0.0;

@@ -8,11 +8,11 @@ use std::ops::{Deref, DerefMut};
 /// A thread keeps at most this many buffers, enough for an iterator over many sorted runs ...
 const MOST: usize = 32;
 
-/// ... and none larger than this.
+/// The maximum size in bytes of a spare buffer that a thread keeps.
 const LARGEST: usize = 1 << 10;
 
 thread_local! {
-    /// Empty vectors with capacity.
+    /// The pool of empty vectors that have capacity.
     static SPARE: Cell<Vec<Vec<u8>>> = const { Cell::new(Vec::new()) };
 }
 

@@ -56,7 +56,7 @@ pub use pin::PinnedBytes;
 const NUM_RESTARTS_MASK: u32 = (1 << 28) - 1;
 /// Keys and values are in separate sections.
 const SEPARATED: u32 = 1 << 28;
-/// Never set.
+/// A bit of the packed word that is never set.
 const RESERVED: u32 = 1 << 30;
 /// The bit of the packed word that is set if the block has a hash index, between the restart array and the
 /// packed word.
@@ -86,7 +86,7 @@ pub struct Block {
     /// The counts of the entry index; set before `index`.
     index_counts: AtomicU32,
     searched: AtomicBool,
-    /// Read without verification of its checksum.
+    /// True if the block was read without verification of its checksum.
     unverified: bool,
 }
 
@@ -343,7 +343,7 @@ impl Block {
         self
     }
 
-    /// The checksums of its entries, if it has them.
+    /// The checksums of the block's entries, if the block has them.
     #[inline]
     pub(crate) fn protection(&self) -> Option<&BlockProtection> {
         match &self.data {

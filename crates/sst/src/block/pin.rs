@@ -40,7 +40,7 @@ pub(crate) struct HeldEntries {
 // SAFETY: `entries` is only ever read, and points into bytes that `pin` keeps alive and that are themselves
 // Send and Sync.
 unsafe impl Send for HeldEntries {}
-// SAFETY: as above.
+// SAFETY: the type is `Sync` for the same reason as it is `Send`.
 unsafe impl Sync for HeldEntries {}
 
 impl HeldEntries {

@@ -137,7 +137,7 @@ fn first_by_restarts(block: &Block, lookup: &Lookup<'_>) -> Result<First> {
         if entry.shared <= matched {
             let (own, wanted) = (entry.suffix(entries), &target[entry.shared..]);
             (matched, beyond) = match (own.first(), wanted.first()) {
-                // Usually it differs at once.
+                // Usually the first bytes of the keys differ.
                 (Some(own), Some(wanted)) if own != wanted => (entry.shared, own.cmp(wanted)),
                 _ => {
                     let equal = shared_len(own, wanted);

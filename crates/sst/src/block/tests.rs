@@ -113,7 +113,7 @@ fn user_keys(rng: &mut TestRng, shape: usize) -> BTreeSet<Vec<u8>> {
             // Consecutive numbers, which share most of their digits, as keys of most blocks do.
             0 => format!("{:016}", start + i as u32).into_bytes(),
             1 => format!("user{:08}/field{}", start + i as u32 / 5, i % 5).into_bytes(),
-            // Nothing in common.
+            // Random keys, which have no common prefix.
             2 => {
                 let len = rng.usize(..20);
                 rng.bytes(len)
@@ -310,7 +310,7 @@ fn keys_are_read_as_their_form_says() {
         for global_seqno in [None, Some(0), Some(77), Some(MAX_SEQNO)] {
             let form = KeyForm::new(global_seqno, order.timestamp_size());
             for shape in 0..7 {
-                // One version of each key, as such tables have.
+                // Each key has one version, as in a table without older versions.
                 let stored = entries(&mut rng, shape, 1, &stored_order);
                 let model: Model = stored
                     .iter()
@@ -386,17 +386,17 @@ fn shapes_that_cannot_be_are_corruption() {
     let mut bad: Vec<Vec<u8>> = vec![
         vec![],
         vec![0; 3],
-        // More restarts than bytes.
+        // The footer claims more restarts than the block has bytes for.
         [&word(0)[..], &word(2)].concat(),
         word(NUM_RESTARTS_MASK).to_vec(),
-        // The reserved bit.
+        // Here the reserved bit is set.
         [&word(0)[..], &word(1 | RESERVED)].concat(),
         // A missing hash index, or missing sections.
         word(HASH_INDEX).to_vec(),
         [&[0xff, 0xff][..], &word(HASH_INDEX)].concat(),
         word(SEPARATED).to_vec(),
         [&word(0)[..], &word(100), &word(1 | SEPARATED)].concat(),
-        // Entries without a restart.
+        // The block has entries, but no restart.
         [&[0, 0, 0][..], &word(0)].concat(),
     ];
     // A first restart that is not 0, and one beyond the entries.

@@ -17,7 +17,7 @@ const PREFIX_LEN: usize = 8;
 #[derive(Clone, Copy)]
 struct KeyPrefix {
     value: u64,
-    /// The user key is not shorter.
+    /// True if the user key has at least the length of the prefix.
     whole: bool,
 }
 
@@ -69,7 +69,7 @@ impl TableCursor {
         })
     }
 
-    /// The block it stands in.
+    /// The block in which the cursor is.
     pub(crate) fn block(&self) -> Option<&Block> {
         self.block.block()
     }

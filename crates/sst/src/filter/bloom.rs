@@ -76,7 +76,7 @@ impl FastLocalBloom {
         })
     }
 
-    /// The bytes it was made from.
+    /// The bytes from which the filter was made.
     pub(super) fn data(&self) -> Vec<u8> {
         let words = self.lines.iter().flat_map(|line| line.0);
         words.flat_map(u64::to_le_bytes).collect()

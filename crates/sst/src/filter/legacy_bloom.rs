@@ -38,7 +38,7 @@ impl LegacyBloom {
         })
     }
 
-    /// The bytes it was made from.
+    /// The bytes from which the filter was made.
     pub(super) fn data(&self) -> &[u8] {
         &self.data
     }

@@ -43,7 +43,7 @@ use ribbon::Ribbon;
 #[derive(Debug)]
 pub struct FilterReader {
     body: Body,
-    /// The last bytes of the contents.
+    /// The last bytes of the filter's contents, which hold its parameters.
     metadata: [u8; METADATA_LEN],
 }
 

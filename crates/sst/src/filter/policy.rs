@@ -16,7 +16,7 @@ use crate::format::FV_NEW_FILTERS;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum FilterPolicy {
-    /// No filter.
+    /// Tables have no filter.
     #[default]
     None,
     /// Bloom filters with this many bits a key. 10 give about 1% false positives; every 5 more divide them by

@@ -116,7 +116,7 @@ impl Ribbon {
         })
     }
 
-    /// The segments it was made from, as bytes.
+    /// The segments from which the filter was made, as bytes.
     pub(super) fn data(&self) -> Vec<u8> {
         self.segments
             .iter()

@@ -120,7 +120,7 @@ fn ribbon_filter_of_rocksdb_is_read() {
 fn ribbon_filter_is_rocksdbs_to_the_bit() {
     let vector = filter_vector("7.8.3", "Ribbon", "filter_b64");
     let keys: Vec<Vec<u8>> = (0..1000).map(|i| format!("key{i:05}").into_bytes()).collect();
-    // As in RocksDB, whatever the format version.
+    // The choice is that of RocksDB, whatever the format version.
     for format_version in [2, 5] {
         let mut builder = full(ribbon(10.0), format_version).unwrap();
         assert!(add_all(&mut builder, &keys) == unbase64(&vector["filter_b64"]));

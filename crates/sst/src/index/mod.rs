@@ -159,8 +159,8 @@ impl Index {
         self.leaves.block_at_or_after(offset)
     }
 
-    /// True if the last block that reported was [read past the cache](Index::record_read): as probable as
-    /// such reads are frequent.
+    /// True if the last block that reported was [read past the cache](Index::record_read). The probability of
+    /// true is the share of such reads.
     #[inline]
     pub(crate) fn reads_past_cache(&self) -> bool {
         self.reads_past_cache.load(Ordering::Relaxed)

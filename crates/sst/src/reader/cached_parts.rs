@@ -126,7 +126,7 @@ pub(crate) fn index_of(block: &Block) -> Result<&Index> {
 
 /// The place of an entry in an index that is in the cache.
 pub(super) struct PartPlace<'a> {
-    /// The index, or the partition of it.
+    /// The index, or a partition of the index.
     pub part: PartRef<'a>,
     /// The number of the partition; 0 for an index in one block.
     pub partition: usize,

@@ -147,7 +147,7 @@ impl Table {
             filter_has_whole_keys: properties.whole_key_filtering != Some(false),
             has_first_keys: properties.index_type == IndexType::BinarySearchWithFirstKey && form.is_plain(),
             caches_first_reads: options.caches_first_reads,
-            // The slots of parts in the cache are evicted with them.
+            // When index and filter blocks are evicted from the cache, their slots are emptied.
             slots_tell_all: (options.cache_id.is_none() || options.cache_id_is_new)
                 && options.metadata_caching.is_none()
                 && options.cache.as_ref().is_some_and(|cache| !cache.has_secondary()),

@@ -74,7 +74,7 @@ impl Table {
             ControlFlow::Continue(())
         });
         if counted.is_err() {
-            // The reader has the error.
+            // The error is reported by the read itself.
             return;
         }
         with_lookup(|thread| {

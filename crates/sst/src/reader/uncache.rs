@@ -128,7 +128,7 @@ impl Table {
     }
 
     fn uncache_partitions(&self, cache: &BlockCache, top: &Index, kind: PartKind, aggressiveness: u32) {
-        // Pinned partitions are in the cache, so none of them ends the search.
+        // Pinned partitions are in the cache, so no missing partition ends the search.
         let pinned = self.cached_parts().pins(kind);
         let mut advisor = Advisor::new(aggressiveness);
         for partition in 0..top.len() {

@@ -165,7 +165,7 @@ impl DataSection {
         next: Option<&[u8]>,
     ) -> Result<bool> {
         self.index.add_separator(cmp, first, last, next);
-        // Blocks that are being compressed come before it.
+        // Blocks that are still being compressed are written before this block.
         self.collect(true)?;
         let handle = self
             .sink

@@ -272,18 +272,18 @@ pub struct TableSummary {
 pub struct CompressionTally {
     /// The number of blocks that are stored compressed.
     pub blocks: u64,
-    /// The bytes of these blocks before compression.
+    /// The bytes of the compressed blocks before compression.
     pub bytes_from: u64,
-    /// The bytes of these blocks as stored, without trailers.
+    /// The bytes of the compressed blocks as stored, without trailers.
     pub bytes_to: u64,
     /// The number of blocks that are stored raw because compression saved too little.
     pub rejected_blocks: u64,
-    /// The bytes of these blocks.
+    /// The bytes of these blocks, before compression.
     pub rejected_bytes: u64,
     /// The number of blocks that are stored raw without an attempt: compression is off, or they are too
     /// large.
     pub bypassed_blocks: u64,
-    /// The bytes of these blocks.
+    /// The bytes of these blocks, before compression.
     pub bypassed_bytes: u64,
 }
 
@@ -298,7 +298,7 @@ pub(super) fn base_context_checksum(options: &TableWriterOptions) -> u32 {
         &options.file_number.to_le_bytes(),
     ]
     .concat();
-    // 0 would mean that there is no context.
+    // The number is not 0, which would mean that there is no context checksum.
     (xxh3_64(&identity) as u32).max(1)
 }
 

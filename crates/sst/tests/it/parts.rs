@@ -209,7 +209,7 @@ fn they_are_charged_in_their_roles_and_read_again_once_evicted() {
         look_up(&table, &entries, &CACHED).unwrap();
         look_up(&table, &entries, &only).unwrap();
         assert!(file.reads.load(Ordering::Relaxed) > reads);
-        // A cursor pins the parts that it stands in.
+        // A cursor pins the parts of the index in which its position is.
         let mut cursor = table.cursor(CACHED);
         cursor.seek_to_first();
         cache.erase_unreferenced();
@@ -246,7 +246,7 @@ fn what_is_pinned_stays() {
         drop(table);
         assert_eq!(cache.usage(), 0, "{}: they go with the table", fixture.name);
 
-        // Each tier by itself.
+        // Each tier of metadata is set by itself.
         let partitioned = fixture.open(None).properties().index_type == sst::format::IndexType::TwoLevel;
         for (caching, stays) in [
             (

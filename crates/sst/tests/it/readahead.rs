@@ -246,7 +246,7 @@ fn what_is_in_the_cache_is_not_read_again() {
     });
     cursor.seek_to_first();
     step(&mut cursor, 30, false);
-    // The adaptive window continues after them, smaller.
+    // After the prefetched blocks, adaptive readahead continues with a smaller window.
     assert_eq!(stage.reads(), [0..1, 1..2, 2..7, 17..34]);
 }
 
@@ -365,7 +365,7 @@ fn the_next_window_is_under_way_while_one_is_walked_through() {
     cursor.seek(&key(50));
     step(&mut cursor, 0, false);
     assert!(cursor.valid() && stage.blocks().is_empty());
-    // The seek differs from the announced one.
+    // The target of the seek differs from the announced target.
     cursor.start_seek(&key(60), false);
     cursor.seek(&key(70));
     assert!(cursor.valid());

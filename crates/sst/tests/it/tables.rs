@@ -70,7 +70,7 @@ fn get(table: &Table, user_key: &[u8], seqno: u64, options: &BlockReadOptions) -
         })
         .unwrap();
     assert_eq!(kept.as_deref(), found.last().map(|(_, value)| &value[..]));
-    // The same lookup with the index searched in two steps.
+    // Repeats the lookup, and searches the index in two steps.
     let mut again = Vec::new();
     let index_seek = table.begin_index_seek(&key);
     table

@@ -8,7 +8,7 @@ use crate::key_range::KeyRange;
 /// A transaction in a cycle, and the lock that it waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadlockInfo {
-    /// The transaction.
+    /// The id of the transaction that waits.
     pub transaction_id: TransactionId,
     /// The column family of the key it waited for.
     pub column_family_id: u32,
@@ -16,7 +16,7 @@ pub struct DeadlockInfo {
     pub exclusive: bool,
     /// The key; for a range, its first key, or empty without a lower bound.
     pub waiting_key: Vec<u8>,
-    /// The range, if it waited for one.
+    /// The range that the transaction waited for, if it waited for a range.
     pub waiting_range: Option<KeyRange>,
 }
 
@@ -33,7 +33,7 @@ pub struct DeadlockPath {
     pub deadlock_time: u64,
 }
 
-/// A transaction that waits.
+/// A transaction that waits for a lock.
 struct Waiter {
     info: DeadlockInfo,
     /// The holders of the lock that it waits for.

@@ -14,7 +14,7 @@ use crate::key_range::KeyRange;
 pub struct RangeLockInfo {
     /// The range.
     pub range: KeyRange,
-    /// The transaction that holds it.
+    /// The transaction that holds the lock on the range.
     pub id: TransactionId,
     /// True if the lock excludes other readers, too.
     pub exclusive: bool,
@@ -48,7 +48,7 @@ pub(super) struct Conflict {
     pub by: Vec<TransactionId>,
     /// The earliest time at which a conflicting transaction may lose its lock.
     pub expires: Option<Duration>,
-    /// The stripe whose condition signals the release of one of these locks.
+    /// The stripe whose condition variable signals the release of a lock on the range.
     pub stripe: Option<usize>,
 }
 

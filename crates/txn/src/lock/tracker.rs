@@ -39,7 +39,7 @@ pub(crate) enum Untracked {
     Removed,
 }
 
-/// Keys by family.
+/// The tracked keys, by family.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LockTracker {
     families: HashMap<u32, HashMap<Vec<u8>, TrackedKey>>,

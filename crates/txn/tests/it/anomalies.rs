@@ -65,7 +65,7 @@ enum Anomaly {
 enum Edge {
     Write,
     Read,
-    /// From a read to the write that followed it.
+    /// An anti-dependency: from a read to the write that overwrote the row that was read.
     Anti,
 }
 

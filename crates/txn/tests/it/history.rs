@@ -26,7 +26,7 @@ struct Running {
     /// Values that it has read for update before it wrote the key.
     read: Vec<(Vec<u8>, String)>,
     written: Written,
-    /// The rows at its snapshot, if it has one.
+    /// The rows at the snapshot of the transaction, if it has a snapshot.
     snapshot: Option<Rows>,
     /// The writes and reads of the transaction at its save point.
     save_point: Option<(usize, Written)>,

@@ -1,4 +1,4 @@
-//! Snapshots by timestamp.
+//! Tests of snapshots that are found by timestamp.
 
 use base::ErrorKind;
 use base::sync::Mutex;
@@ -103,7 +103,7 @@ fn a_commit_creates_a_snapshot_that_shows_it() {
         .unwrap();
     assert_eq!(*notes.0.lock(), [made.snapshot.sequence_number()]);
     assert_eq!(seen(&db, &made).unwrap(), b"1");
-    // The second phase of a prepared transaction creates one, too.
+    // The commit of a prepared transaction creates a snapshot, too.
     let mut prepared = begin(&db);
     prepared.set_name(b"two").unwrap();
     prepared.put(b"key", "2").unwrap();
@@ -111,7 +111,7 @@ fn a_commit_creates_a_snapshot_that_shows_it() {
     prepared.commit_and_try_create_snapshot(None, 8).unwrap().unwrap();
     assert_eq!(seen(&db, &db.timestamped_snapshot(8).unwrap()).unwrap(), b"2");
     assert_eq!(seen(&db, &db.timestamped_snapshot(7).unwrap()).unwrap(), b"1");
-    // With a timestamp that is used already the transaction is committed, and there is no new snapshot.
+    // If the timestamp is used already, the transaction is committed and no snapshot is created.
     let mut late = begin(&db);
     late.put(b"key", "3").unwrap();
     assert!(late.commit_and_try_create_snapshot(None, 8).unwrap().is_none());

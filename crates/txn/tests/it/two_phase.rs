@@ -173,7 +173,7 @@ fn wals_go_once_what_was_prepared_in_them_has_ended() {
             transaction.set_name(&[at]).unwrap();
             transaction.put_cf(&family, &[at], b"1").unwrap();
             transaction.prepare().unwrap();
-            // A WAL of its own.
+            // The section is in a separate WAL.
             db.db().put(b"other", b"1").unwrap();
             flush(db.db());
             transaction
@@ -457,7 +457,7 @@ fn a_trace_has_the_rows_of_what_was_committed_and_replays_them() {
     replayer.prepare().unwrap();
     let mut writes = 0;
     while let Some(record) = replayer.next_record().unwrap() {
-        // Transactions read what they lock.
+        // Transactions read the rows that they lock.
         if let TracedQuery::Write(_) = record.query {
             replayer.execute(&record.query).unwrap();
             writes += 1;

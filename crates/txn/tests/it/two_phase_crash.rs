@@ -38,7 +38,7 @@ fn a_prepared_transaction_is_found_after_crash_upon_crash() {
     let mut fs = MemFs::new();
     let db = open(&fs);
     drop(prepared(&db, b"x", &[(b"a", b"1"), (b"b", b"1")]));
-    // Only the section keeps its WAL.
+    // Only the prepared section keeps the first WAL from deletion.
     db.db().put(b"other", b"1").unwrap();
     flush(db.db());
     db.db().put(b"other", b"2").unwrap();
@@ -190,7 +190,7 @@ const JUNK: &[u8] = b"junk";
 /// A merge: its family, key and operand.
 type Row = (String, Vec<u8>, String);
 
-/// The promises of a history.
+/// The rows that a history must find after a crash.
 struct Promised {
     /// The visible rows: for each key the operands of its merges.
     visible: BTreeMap<(String, Vec<u8>), String>,

@@ -134,7 +134,7 @@ impl Rule {
         self
     }
 
-    /// Takes an operation, and returns whether the rule fires on it.
+    /// Returns true if the rule applies to the operation, and counts the operation.
     pub(super) fn fires(&mut self, op: Op, path: &Path) -> bool {
         let path = path.to_string_lossy();
         let matches = (self.ops.is_empty() || self.ops.contains(&op))

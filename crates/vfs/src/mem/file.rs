@@ -12,7 +12,7 @@ use crate::{CreateOptions, FileLock, FileSync, RandomAccessFile, WritableFile};
 
 /// Bytes that a plain file buffers before they reach the simulated kernel.
 const BUFFER: usize = 64 << 10;
-/// A log is extended ahead to multiples of this.
+/// The unit in bytes to whose multiples a log is extended in advance.
 const LOG_STEP: usize = 16 << 10;
 
 /// A file open for reading.
@@ -167,7 +167,7 @@ impl WritableFile for Writer {
         let mut data = inode.data.write();
         let start = data.written;
         let end = start + self.buffer.len();
-        // As on a disk that becomes full during a write.
+        // Some bytes are written, as on a disk that becomes full during a write.
         let target = if shared.grow(&data, end) {
             end
         } else {

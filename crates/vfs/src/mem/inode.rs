@@ -86,7 +86,7 @@ pub(super) struct Data {
     torn: Vec<u8>,
     /// Written as a log: the kernel may write out a page during an append.
     pub(super) log: bool,
-    /// Unix seconds.
+    /// The modification time in seconds since 1970.
     pub(super) modified: u64,
     /// The number of live names of the file. Its bytes count as used while it has one.
     pub(super) links: u32,
@@ -169,7 +169,7 @@ impl Data {
         }
     }
 
-    /// Everything reaches the disk.
+    /// All written bytes reach the disk.
     pub(super) fn sync(&mut self) {
         self.synced = self.written;
         self.durable_len = self.live.len();
@@ -284,7 +284,7 @@ pub(super) fn between(rng: &mut Rng, low: usize, high: usize) -> usize {
 pub enum UnsyncedPolicy {
     /// No unsynced data survives: the worst disk that keeps its guarantees.
     Lose,
-    /// Everything the kernel had.
+    /// All bytes that the kernel had reach the disk.
     Keep,
     /// A prefix of each file's unsynced bytes, torn anywhere, followed by zeros or the previous bytes (in a
     /// file that is not a log: torn at the start of a sector, unless it ends there). Any subset of the

@@ -24,7 +24,7 @@ pub(super) struct Shared {
 pub(super) struct MemState {
     pub(super) tree: Tree,
     pub(super) next_inode: u64,
-    /// Normalized paths.
+    /// The paths of locked files, normalized.
     pub(super) locks: BTreeSet<String>,
     /// Files that were open when they lost their last name.
     pub(super) removed: Vec<Weak<Inode>>,

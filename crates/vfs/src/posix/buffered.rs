@@ -80,7 +80,8 @@ pub(super) struct BufferedFile {
 }
 
 impl BufferedFile {
-    /// Writes `file` from its front; `overwrites`: it already has bytes.
+    /// Creates a writer that writes `file` from its start. `overwrites` is true if the file already has
+    /// bytes.
     pub(super) fn new(file: File, path: &Path, options: &CreateOptions, overwrites: bool) -> BufferedFile {
         BufferedFile {
             handle: Arc::new(SyncHandle::new(file, path)),

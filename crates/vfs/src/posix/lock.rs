@@ -42,7 +42,7 @@ const LONGEST_NOTE: usize = 128;
 
 #[derive(Debug)]
 struct PosixLock {
-    /// `Some` until dropped.
+    /// The file is `Some` until the lock is dropped.
     file: Option<File>,
     id: FileId,
     kind: LockKind,

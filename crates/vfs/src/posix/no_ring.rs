@@ -20,7 +20,7 @@ impl Ticket {
     }
 }
 
-/// Starts the reads that `begin` starts, one by one.
+/// Runs `begin`. Without io_uring its reads are submitted one by one.
 pub fn together<T>(begin: impl FnOnce() -> T) -> T {
     begin()
 }

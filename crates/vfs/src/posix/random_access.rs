@@ -148,7 +148,7 @@ thread_local! {
     static BOUNCE_BUFFER: RefCell<Option<AlignedBuffer>> = const { RefCell::new(None) };
 }
 
-/// Reads past the page cache.
+/// Reads that bypass the page cache.
 #[derive(Debug)]
 pub(super) struct DirectFile {
     file: Arc<File>,

@@ -222,7 +222,7 @@ fn zeros_follow_the_data_of_a_log() {
                 file.sync().unwrap();
             }
         }
-        // The same state as after process death.
+        // The file is dropped without a sync, as if the process had died.
         drop(file);
         let bytes = fs.read_file(&path).unwrap();
         assert!(bytes[..150_000].iter().all(|&byte| byte == 0xaa));

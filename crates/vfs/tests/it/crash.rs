@@ -475,7 +475,7 @@ fn a_crash_is_one_moment_for_all_files() {
     fs.sync_dir(p("/")).unwrap();
     std::thread::scope(|scope| {
         let writer = scope.spawn(move || {
-            // A line in one file is also, synced, in those before it.
+            // A line that is in a file was synced before to all earlier files.
             for _ in 0..5_000 {
                 for file in &mut files {
                     file.append(&[1]).unwrap();

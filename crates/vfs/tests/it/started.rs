@@ -126,7 +126,7 @@ fn reads_outlive_thread_file_and_reader() {
         for (at, read) in begun.into_iter().enumerate() {
             assert_eq!(read.wait().unwrap()[..], content[at * 1000..][..1000], "{name}");
         }
-        // Reads that are dropped.
+        // These reads are dropped before they end.
         for at in 0..50 {
             drop(file.start_read(at * 4096, 4096, ReadBuffer::default()));
         }

@@ -44,7 +44,7 @@ impl Subject {
     }
 }
 
-/// Runs `check` on each of `subjects`, and names it on a failure.
+/// Runs `check` on each of `subjects`. A failure shows the name of the subject.
 pub fn check_each(subjects: Vec<Subject>, check: impl Fn(&Subject)) {
     for subject in subjects {
         let name = subject.name;

@@ -49,7 +49,7 @@ pub fn subjects() -> Vec<Subject> {
     subjects
 }
 
-/// Runs `check` on each, and names it on a failure.
+/// Runs `check` on each file system under test. A failure shows the name of the file system.
 pub fn on_each(check: impl Fn(&Subject)) {
     subject::check_each(subjects(), check);
 }

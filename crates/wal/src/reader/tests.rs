@@ -55,7 +55,7 @@ fn numbers(outcome: &Outcome) -> Vec<usize> {
         .collect()
 }
 
-/// How reading ends.
+/// The expected end of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ends {
     Well,
@@ -254,7 +254,7 @@ fn rows() -> Vec<Row> {
         [(gap, Well), (gap, Well), (gap, Well), (gap, Well)],
     ));
 
-    // An old record with current ones after it: only skipping reaches them.
+    // Current records follow an old record: only the mode that skips corrupt records reaches them.
     let mut bytes = recycled[..recycled_ends[2]].to_vec();
     put_record(&mut bytes, RecordType::RecyclableFull, 3, b"of the former life");
     put_record(&mut bytes, RecordType::RecyclableFull, LOG as u32, &record(2, 60));
@@ -281,7 +281,7 @@ fn rows() -> Vec<Row> {
         ],
     ));
 
-    // A writer that died during an append to claimed space.
+    // The writer died during an append to preallocated space.
     let mut bytes = good.clone();
     bytes.truncate(ends[6] - 30);
     bytes.resize(5 * BLOCK_SIZE, 0);
@@ -573,7 +573,7 @@ fn compression_records_in_the_wrong_place_are_damage() {
 fn a_compressed_record_that_does_not_decompress_is_damage() {
     let (mut bytes, _) = wal(options(false, true), &[10]);
     put_record(&mut bytes, RecordType::Full, 0, b"no frame at all");
-    // A frame without its end.
+    // The compressed frame lacks its end.
     let (good, ends_of_good) = wal(options(false, true), &[5000]);
     put_record(
         &mut bytes,

@@ -46,7 +46,7 @@ fn log_records_read_and_write() {
         let payload_len = number(vector, "payload_len");
         seen.push(ty);
 
-        // The vector of a long record has only the header.
+        // The test vector of a long record has only its header.
         if let Some(header) = text.strip_suffix("...") {
             let mut bytes = unhex(header);
             bytes.resize(7 + payload_len as usize, 0);

@@ -163,7 +163,7 @@ impl RibbonBuilder {
         }
         let block = BLOCK_SLOTS as u32;
         let mut slots = (most_slots as u32).div_ceil(block).max(2) * block;
-        // One block is too few.
+        // A filter of only one block of slots is too small, so the search for a size stops there.
         while slots > 0 && self.bytes(slots, 0) > len {
             slots = match (slots - 1) / block * block {
                 one if one == block => 0,

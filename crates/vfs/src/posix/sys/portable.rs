@@ -15,7 +15,7 @@ use super::check;
 use crate::Access;
 use crate::aligned_buffer::DIRECT_ALIGNMENT;
 
-/// Files have no such flag.
+/// This system has no flag `O_NOATIME`.
 pub(in crate::posix) const NO_ACCESS_TIME: libc::c_int = 0;
 
 /// Pages cannot be made writable ahead.
