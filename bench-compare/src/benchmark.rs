@@ -31,7 +31,7 @@ const TABLES: &[(&str, &str)] = &[
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Benchmark {
     pub workload: Workload,
-    /// `None`: the number in `--threads`.
+    /// The number of threads; `None`: the number in `--threads`.
     pub threads: Option<u64>,
 }
 

@@ -58,7 +58,7 @@ mod tests {
             worked += operation.elapsed();
             burden.bear();
         }
-        // Never less than its share, however busy the machine is.
+        // The burden never takes less than its share, however busy the machine is.
         assert!(
             start.elapsed() >= worked.mul_f64(1.5),
             "{:?} {worked:?}",

@@ -32,7 +32,7 @@ pub struct Case {
     pub statistics: bool,
 }
 
-/// The cost of a call for Esker, and for RocksDB.
+/// The costs of one call: first that of Esker, then that of RocksDB.
 #[derive(Clone, Debug)]
 pub struct Costs {
     /// Microseconds, one value for each round.

@@ -58,13 +58,13 @@ impl Walked {
 /// The start and the direction of a scan.
 #[derive(Clone, Copy, Debug)]
 pub enum Scan<'a> {
-    /// From the first key, forwards.
+    /// The scan goes forwards from the first key.
     Forward,
-    /// From the last key, backwards.
+    /// The scan goes backwards from the last key.
     Backward,
-    /// From the first key at or after this one, forwards.
+    /// The scan goes forwards from the first key at or after this key.
     From(&'a [u8]),
-    /// From the last key at or before this one, backwards.
+    /// The scan goes backwards from the last key at or before this key.
     BackFrom(&'a [u8]),
 }
 
@@ -79,7 +79,7 @@ pub enum Feature {
     MemoryMaps,
     /// A log that an open reads back.
     Log,
-    /// Levels that are compacted.
+    /// The levels of an LSM-tree that were compacted.
     Compaction,
 }
 
@@ -146,9 +146,9 @@ pub enum Kind {
     Fjall,
     /// The B-tree in a memory map.
     Lmdb,
-    /// The B-tree in Rust.
+    /// redb, a B-tree in Rust.
     Redb,
-    /// The file system alone.
+    /// No engine: the file system alone.
     Device,
 }
 

@@ -9,7 +9,8 @@ use paired::Cost;
 pub enum Shape {
     /// Every key once, in random order, then compacted into one level.
     Compacted,
-    /// The same, and then as many random keys written again, flushed, and compacted as the engine decides.
+    /// The same database, and then as many random keys written again, flushed, and compacted as the engine
+    /// decides.
     Overwritten,
     /// The keys of eight ascending streams in turn, each once, flushed, and compacted as the engine decides.
     Streams,

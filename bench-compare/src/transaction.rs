@@ -7,20 +7,20 @@ use crate::threads::{Done, Pace, by_threads};
 /// The method by which a transaction excludes others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// By locks.
+    /// A transaction excludes others by locks.
     Locks,
-    /// By locks, with a prepare before the commit.
+    /// A transaction excludes others by locks, and is prepared before the commit.
     TwoPhases,
-    /// By validation at the commit.
+    /// A transaction is validated at the commit.
     Optimistic,
 }
 
 /// The keys that transactions choose among.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keys {
-    /// All keys.
+    /// Keys are drawn from all keys of the database.
     Cold,
-    /// The first [`HOT`].
+    /// Keys are drawn from the first [`HOT`] keys.
     Hot,
 }
 

@@ -10,27 +10,27 @@ use crate::transaction::{Control, Keys};
 pub enum Workload {
     /// Creates the database of the reading workloads; the comparison starts it before them.
     Load,
-    /// Ascending keys.
+    /// Writes new keys in ascending order.
     FillSeq,
-    /// Descending keys.
+    /// Writes new keys in descending order.
     FillSeqDesc,
-    /// Streams written at once.
+    /// Writes several streams of ascending keys at once.
     FillStreams(u64),
-    /// Streams written at once, until nothing is left to compact.
+    /// Writes several streams of ascending keys at once, until nothing is left to compact.
     FillStreamsAndWait(u64),
-    /// Streams written one after the other.
+    /// Writes several streams of ascending keys, one after the other.
     FillStreamsInTurn(u64),
-    /// Random keys.
+    /// Writes random keys.
     FillRandom,
-    /// Every key once, in random order, until nothing is left to compact.
+    /// Writes every key once, in random order, until nothing is left to compact.
     FillUniqueRandomAndWait,
-    /// Ascending keys, so many in one batch.
+    /// Writes ascending keys in batches of this number of keys.
     FillSeqBatch(u64),
-    /// Random keys, so many in one batch.
+    /// Writes random keys in batches of this number of keys.
     FillRandomBatch(u64),
-    /// Random keys of a database that has all of them.
+    /// Overwrites random keys of a database that has all keys.
     Overwrite,
-    /// Random keys of a database that has all of them, until nothing is left to compact.
+    /// Overwrites random keys of a database that has all keys, until nothing is left to compact.
     OverwriteAndWait,
     /// Overwrites at full speed; the time of an operation is the 99.9th percentile.
     OverwriteTail,
@@ -49,21 +49,21 @@ pub enum Workload {
     ReadRandom,
     /// Absent keys between existing ones.
     ReadMissing,
-    /// Keys of one MultiGet.
+    /// The number of keys of one MultiGet.
     MultiReadRandom(u64),
     /// A scan of everything.
     ReadSeq,
     /// A scan of everything, backwards.
     ReadReverse,
-    /// Steps after each seek.
+    /// The number of steps after each seek.
     SeekRandom(u64),
-    /// Steps backwards after each seek.
+    /// The number of backward steps after each seek.
     SeekReverse(u64),
-    /// Random keys, during writes of another thread.
+    /// Reads random keys while another thread writes.
     ReadWhileWriting,
-    /// Steps after each seek, during writes of another thread.
+    /// The number of steps after each seek, while another thread writes.
     FwdRangeWhileWriting(u64),
-    /// Steps backwards after each seek, during writes of another thread.
+    /// The number of backward steps after each seek, while another thread writes.
     RevRangeWhileWriting(u64),
     /// Range tombstones in the memtable when the reads begin; the writer adds one every fifty writes.
     ReadWhileDeleting(u64),

@@ -116,7 +116,7 @@ impl<E: Engine> Put<'_, E> {
         }
     }
 
-    /// The same, `batch` rows at once.
+    /// Writes rows in batches of `batch` rows.
     fn batches(
         &self,
         rows: u64,

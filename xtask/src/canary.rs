@@ -82,7 +82,7 @@ const MANY_FAMILIES: &[&str] = &[
     "--progress_reports=false",
 ];
 
-/// Failing reads. None may be mistaken for an absent row.
+/// Bugs of failing reads, none of which may be mistaken for an absent row.
 const FAILED_READS: &[&str] = &[
     "--threads=2",
     "--ops_per_thread=10000",

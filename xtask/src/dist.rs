@@ -105,7 +105,7 @@ pub fn work(words: &[&str]) -> Outcome {
 }
 
 fn build(words: &[&str], target: &Path, place: &Path) -> Outcome {
-    // Results of other commits are no results.
+    // Results of other commits are ignored.
     let _ = fs::remove_dir_all(place);
     fs::create_dir_all(place).map_err(|error| format!("{}: {error}", place.display()))?;
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
@@ -192,7 +192,7 @@ fn compare(first: &BTreeMap<String, String>, again: &BTreeMap<String, String>) -
     }
 }
 
-/// Everything without optimization, twice.
+/// Everything is built twice without optimization.
 pub fn nightly() -> Outcome {
     run(&["--debug", "--twice"])
 }

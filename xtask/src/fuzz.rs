@@ -155,7 +155,7 @@ fn runs(line: &str) -> u64 {
     number.and_then(Result::ok).unwrap_or(0)
 }
 
-/// Runs one target for `seconds`, with its output on ours.
+/// Runs one target for `seconds`, and passes its output through.
 pub fn one(target: &str, seconds: u64) -> Outcome {
     let targets = targets()?;
     if !targets.iter().any(|name| name == target) {

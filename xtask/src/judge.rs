@@ -37,24 +37,24 @@ const PAGE: &str = "docs/judges.md";
 /// The occasion on which a judge runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tier {
-    /// Before each change.
+    /// The judge runs before each change.
     Gate,
-    /// In `cargo xtask nightly`.
+    /// The judge runs in `cargo xtask nightly`.
     Nightly,
-    /// In `cargo xtask nightly`, in so many pieces of an hour.
+    /// The judge runs in `cargo xtask nightly`, in this number of pieces of an hour.
     Pieces(usize),
 }
 
-/// A judge.
+/// A program of others that runs over Esker.
 struct Judge {
     name: &'static str,
-    /// The origin of its tests.
+    /// The origin of the judge's tests.
     source: &'static str,
-    /// The interface that it uses.
+    /// The interface that the judge uses.
     over: &'static str,
-    /// The number of its tests.
+    /// The number of the judge's tests.
     tests: usize,
-    /// The number that must pass.
+    /// The number of tests that must pass.
     floor: usize,
     tier: Tier,
     run: fn(&[&str]) -> Result<Count, Fault>,

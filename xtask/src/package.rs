@@ -23,7 +23,7 @@ pub fn run(args: &[&str]) -> Outcome {
 
 fn packages(crates: &[Published], place: &Path, args: &[&str]) -> Outcome {
     for published in crates {
-        // A package of an earlier run is not this one's.
+        // Removes the packages of earlier runs.
         let _ = std::fs::remove_file(file(place, &published.name));
     }
     let mut command = shell::cargo();

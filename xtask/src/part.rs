@@ -10,7 +10,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Everything.
+    /// The part that is everything: 1/1.
     pub const WHOLE: Part = Part { number: 1, count: 1 };
 
     /// The `number`th of `count` shares, if there is such a share.

@@ -217,7 +217,8 @@ mod tests {
                 executable: "sh".into(),
                 dir: std::env::temp_dir(),
             };
-            // `sh --exact` is no shell's: the script replaces it.
+            // The command would call `sh --exact`, which `sh` does not support: the script replaces these
+            // arguments.
             let mut command = command(&binary, "");
             let kept: Vec<_> = command.get_args().take(3).map(ToOwned::to_owned).collect();
             command = Command::new("bash");

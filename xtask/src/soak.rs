@@ -208,7 +208,7 @@ impl Soak {
         command
     }
 
-    /// Work that counts for no part's time.
+    /// Work whose time counts for no part.
     fn build(&self) -> Outcome {
         shell::run(self.cargo("build").args(["--package", "db_stress", "--bins"]))?;
         shell::run(
@@ -233,7 +233,7 @@ impl Soak {
         let plans = share(10).to_string();
         let mut option_sets = self.dbtest("metamorphic::option_sets");
         self.run(option_sets.env("ESKER_METAMORPHIC_PLANS", plans))?;
-        // One round of all of them takes about a minute.
+        // One round of the crash tests takes about a minute.
         self.run(
             self.dbtest("crash")
                 .env("ESKER_CRASH_ROUNDS", (share(10) / 60).max(1).to_string()),

@@ -1,4 +1,4 @@
-//! The binaries of tests that cargo builds.
+//! Finds the test binaries that cargo builds.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ impl TestBinary {
     }
 }
 
-/// The binaries of the messages of `cargo test --no-run --message-format=json`.
+/// The test binaries that the messages of `cargo test --no-run --message-format=json` name.
 pub fn all_of(messages: &str) -> Vec<TestBinary> {
     let mut all: Vec<TestBinary> = messages.lines().filter_map(of).collect();
     all.sort();
@@ -32,14 +32,15 @@ pub fn all_of(messages: &str) -> Vec<TestBinary> {
     all
 }
 
-/// The binary that a message of cargo concerns, if it has tests.
+/// The binary that a message of cargo names, if the binary has tests.
 fn of(message: &str) -> Option<TestBinary> {
     let text = |name: &str| {
         let (_, rest) = message.split_once(&format!("\"{name}\":\""))?;
         rest.split_once('"').map(|(text, _)| text)
     };
     let executable = PathBuf::from(text("executable")?);
-    // The field of the profile: the target has a field of that name too, before it.
+    // The field `test` of the profile is read: the target has a field of that name too, at an earlier
+    // position.
     let (_, profile) = message.split_once("\"profile\":{")?;
     if !profile.split_once('}')?.0.contains("\"test\":true") {
         return None;
@@ -48,7 +49,7 @@ fn of(message: &str) -> Option<TestBinary> {
     let target = message.split_once("\"target\":{")?.1;
     let kind = target.split_once("\"kind\":[\"")?.1.split_once('"')?.0;
     let target = target.split_once("\"name\":\"")?.1.split_once('"')?.0;
-    // A package with the name of its directory has only its version there.
+    // The package id has no name, only a version, if the package has the name of its directory.
     let (_, id) = text("package_id")?.rsplit_once('#')?;
     let package = match id.split_once('@') {
         Some((package, _)) => package,

@@ -1,4 +1,4 @@
-//! Esker.
+//! The benchmark program that runs workloads over Esker.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -99,7 +99,7 @@ impl Transactional {
     }
 }
 
-/// The kind of its transactions.
+/// The kind of the database's transactions.
 struct EskerTransactions {
     transactions: Transactional,
     write: esker::WriteOptions,

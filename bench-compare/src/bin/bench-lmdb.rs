@@ -86,7 +86,7 @@ impl Engine for Lmdb {
         self.len(&self.read(), key)
     }
 
-    /// In one transaction.
+    /// Reads the keys in one transaction.
     fn multi_get(&self, keys: &[[u8; KEY_SIZE]]) -> u64 {
         let txn = self.read();
         keys.iter()

@@ -105,7 +105,7 @@ impl Engine for Redb {
         len(&self.read(), key)
     }
 
-    /// In one transaction.
+    /// Reads the keys in one transaction.
     fn multi_get(&self, keys: &[[u8; KEY_SIZE]]) -> u64 {
         let rows = self.read();
         keys.iter()

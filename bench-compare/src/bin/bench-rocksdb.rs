@@ -141,7 +141,7 @@ struct Locked {
     last: AtomicU64,
 }
 
-/// Transactions without.
+/// Optimistic transactions, without locks.
 struct Optimistic {
     db: rocksdb::OptimisticTransactionDB,
     write: rocksdb::WriteOptions,

@@ -141,7 +141,7 @@ fn compacted(output: &str) -> Option<f64> {
 fn of_sum(output: &str, name: &str) -> Option<f64> {
     let (mut column, mut found) = (None, None);
     for text in output.lines() {
-        // As in `seconds_per_job`.
+        // The same time is counted as in `seconds_per_job`.
         let words: Vec<&str> = text.split_whitespace().collect();
         match words.first() {
             Some(&"Level") => column = words.iter().rev().position(|word| *word == name),

@@ -106,7 +106,8 @@ pub fn costs(sizes: &Sizes) -> Table {
 
 /// The time of a job, by level.
 pub fn jobs(sizes: &Sizes) -> Table {
-    /// The level, without compression and with it.
+    /// A level of a published table: its number, its figure without compression and its figure with
+    /// compression.
     type Level = (u8, &'static str, &'static str);
     const PUBLISHED: [(&str, [Level; 7]); 2] = [
         (

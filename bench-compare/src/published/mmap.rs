@@ -2,7 +2,7 @@
 
 use super::table::{Metric, PICTURE, Setup, Sizes, Table, bench, row, setup};
 
-/// Cached by the engine.
+/// The rows are cached by the engine.
 pub fn cached(sizes: &Sizes) -> Table {
     let keys = sizes.keys(40_000_000, 0.005);
     let common = format!(
@@ -47,7 +47,7 @@ pub fn cached(sizes: &Sizes) -> Table {
     }
 }
 
-/// Read from the disk.
+/// The rows are read from the disk.
 pub fn io_bound(sizes: &Sizes) -> Table {
     let keys = sizes.keys(4_000_000_000, 0.001);
     let common = format!(

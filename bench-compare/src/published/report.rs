@@ -60,7 +60,7 @@ pub fn document(
 fn one(table: &Table, cells: &[Cell]) -> String {
     let mut text = format!("\n## {}: {}\n\n{}\n\n", table.source, table.title, table.note);
     text.push_str(&commands(&table.rows));
-    // Documents with figures from before a change have a column for them.
+    // Documents with figures from before a change have a column for those figures.
     let compares = table.rows.iter().any(|row| row.before.is_some());
     let (before, line) = if compares {
         (" document, before |", "---|")
@@ -313,7 +313,7 @@ mod tests {
         }
     }
 
-    /// Setups of one name are one database.
+    /// Setups with the same name share one database.
     #[test]
     fn setups_of_a_name_are_the_same() {
         let mut known = std::collections::HashMap::new();

@@ -22,9 +22,9 @@ const LIMIT: Duration = Duration::from_secs(1_800);
 /// The measurements of a row.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Our median figure.
+    /// The median figure of Esker.
     pub ours: Side,
-    /// RocksDB's.
+    /// The median figure of RocksDB.
     pub theirs: Side,
     /// Mean and standard deviation over the rounds, ours and theirs; `None` for fewer than two.
     pub means: [Option<(f64, f64)>; 2],
@@ -36,7 +36,7 @@ pub struct Cell {
 type Runs = Result<Vec<Finished>, String>;
 
 pub struct Runner {
-    /// Our db_bench and RocksDB's.
+    /// The paths of db_bench of Esker and of RocksDB.
     programs: [PathBuf; 2],
     dir: PathBuf,
     rounds: usize,

@@ -36,7 +36,7 @@ pub struct Table {
 /// A figure of a document, and its measurement here.
 pub struct Row {
     pub(super) label: String,
-    /// In the document's form.
+    /// The figure in the form of the document.
     pub(super) published: String,
     /// The figure before the change that the document describes, if it has one.
     pub(super) before: Option<&'static str>,
@@ -86,7 +86,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Unit, for the report.
+    /// The unit of the figure, for the report.
     pub fn name(self) -> String {
         match self {
             Metric::OpsPerSecond => "ops/s".to_owned(),
@@ -168,7 +168,7 @@ pub struct Setup {
     pub(super) cold: bool,
 }
 
-/// Published figures and cells without one.
+/// The text of the cell for figures that are published only in a picture, without a number.
 pub(super) const PICTURE: &str = "picture";
 
 /// A row of a table of operations a second.

@@ -8,7 +8,7 @@ use super::table::{Metric, PICTURE, RunMethod, Sizes, Table, bench, row, setup};
 use super::{levels, mixgraph, mmap, versions};
 use bench_worker::workload::Workload;
 
-/// Every table, at these sizes.
+/// Returns every table of the documents, with databases of these sizes.
 pub fn all(sizes: &Sizes) -> Vec<Table> {
     vec![
         mixed_access(sizes),
@@ -40,7 +40,7 @@ const SCANS: [(u64, u64, Metric); 3] = [
     (400_000, 2_000, Metric::MillisPerOp),
 ];
 
-/// Short scans stay as short as they are.
+/// Short scans are not shortened at smaller scales.
 fn steps_here(sizes: &Sizes, steps: u64) -> u64 {
     if steps > 100 {
         sizes.keys(steps, 0.1)

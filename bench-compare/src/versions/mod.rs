@@ -40,7 +40,7 @@ pub enum Operation {
     PutBlind,
 }
 
-/// An operation over keys with so many versions each.
+/// An operation over keys with this number of versions each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Case {
     pub operation: Operation,

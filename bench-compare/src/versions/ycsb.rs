@@ -82,7 +82,7 @@ pub fn measure(case: Case, rounds: usize, dir: &Path) -> Result<[Vec<Outcome>; 2
     Ok(outcomes)
 }
 
-/// The operations of each engine.
+/// The number of operations in each engine.
 trait Store: Sync {
     /// The state that a thread keeps from one read to the next.
     type Session;

@@ -1,4 +1,4 @@
-//! Esker and RocksDB, the real one.
+//! Tests of the comparisons of Esker with the real RocksDB.
 
 mod compare;
 mod metamorphic;

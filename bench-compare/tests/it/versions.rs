@@ -158,7 +158,7 @@ fn rocksdb_finds_a_flipped_bit_in_versions() {
         .max_by_key(|path| fs::metadata(path).unwrap().len())
         .unwrap();
     let mut bytes = fs::read(&table).unwrap();
-    // In the first data block.
+    // These keys are in the first data block.
     bytes[rng.usize(..1000)] ^= 1 << rng.u8(..8);
     fs::write(&table, bytes).unwrap();
     let found = DB::open_for_read_only(&theirs(), dir.path(), false).and_then(|db| read_by_rocksdb(&db));

@@ -41,11 +41,11 @@ pub const STEPS: [&str; 8] = [
 /// The allowed outcome of the script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
-    /// An error, or the right rows.
+    /// The script must return an error or the right rows.
     Right,
     /// An error, or the rows with some of the last writes of the WAL missing.
     Prefix,
-    /// Anything: checksums were adjusted, or files replaced by others.
+    /// Any outcome is allowed: checksums were adjusted, or files were replaced by others.
     Anything,
 }
 

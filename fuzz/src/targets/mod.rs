@@ -38,7 +38,7 @@ fn put_file(fs: &MemFs, path: &Path, bytes: &[u8]) {
     file.close().expect("a file in memory");
 }
 
-/// `bytes` as a file.
+/// Returns a file with the contents `bytes`.
 fn file_of(bytes: &[u8]) -> Arc<dyn RandomAccessFile> {
     let fs = MemFs::new();
     let path = Path::new("/input");

@@ -213,7 +213,7 @@ pub fn mvcc_ranges(data: &[u8]) {
         let (Ok(reader), Some(spans)) = (read, spans) else {
             return;
         };
-        // From the newest to the oldest.
+        // The versions are ordered from the newest to the oldest.
         let deleted = |key: &[u8]| -> Vec<Timestamp> {
             let rows = spans.iter().enumerate().rev();
             let over = rows.filter(|(_, spans)| spans.iter().any(|(start, end)| *start <= key && key < *end));

@@ -35,7 +35,7 @@ pub struct Document {
     pub seed: i64,
     /// The flags that were given, in the order of the command line.
     pub flags_given: Vec<(String, String)>,
-    /// Every flag.
+    /// The values of all flags.
     pub flags: BTreeMap<String, String>,
     /// Every option of the engine.
     pub options: BTreeMap<String, String>,
@@ -65,7 +65,7 @@ pub struct Machine {
     pub mount: String,
 }
 
-/// The cost of a loop with everything in it but the operation.
+/// The cost of the loop of a workload without its operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Harness {
@@ -180,9 +180,9 @@ pub struct Writes {
 pub struct Reads {
     /// The number of file reads that the operations did themselves.
     pub calls: u64,
-    /// Bytes of these reads.
+    /// The bytes of the reads from files.
     pub bytes: u64,
-    /// Bytes of these reads for each operation.
+    /// The bytes of the reads from files, for each operation.
     pub bytes_per_operation: f64,
     /// Bytes that the whole process fetched from storage, also through mappings.
     pub storage_bytes: u64,

@@ -80,7 +80,7 @@ mod tests {
             let flags = Flags {
                 json: json.to_owned(),
                 histogram: json.is_empty(),
-                // Flags that would make it wait or print are reset.
+                // Flags that would make the measurement of the harness wait or print are reset.
                 benchmark_read_rate_limit: 1,
                 stats_interval: 1,
                 ..Flags::default()

@@ -33,9 +33,9 @@ pub struct Sample {
 pub struct Interval {
     /// The end of the interval, from the start of the run.
     pub end: Duration,
-    /// The number of operations that ended in it.
+    /// The number of operations that ended in the interval.
     pub operations: u64,
-    /// The number of operations of a background writer that ended in it.
+    /// The number of operations of a background writer that ended in the interval.
     pub background_operations: u64,
     /// The latencies of the counted operations.
     pub latencies: BTreeMap<Op, Percentiles>,

@@ -13,7 +13,7 @@ pub enum Op {
     Seek,
     /// A merge.
     Merge,
-    /// A read and a write of the value read.
+    /// A read of a value and a write of the same value.
     Update,
     /// The compression of a block.
     Compress,
@@ -23,7 +23,7 @@ pub enum Op {
     Crc,
     /// The computation of a hash.
     Hash,
-    /// Anything else.
+    /// Any other operation.
     Other,
 }
 

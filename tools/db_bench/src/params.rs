@@ -25,7 +25,7 @@ pub struct Params<'a> {
     pub families: &'a [ColumnFamily],
     /// The database that makes transactions, if there is one.
     pub transactions: Option<&'a Transactions>,
-    /// The number of keys written.
+    /// The number of keys that the workload writes.
     pub num: i64,
     /// The number of reads of a thread.
     pub reads: i64,

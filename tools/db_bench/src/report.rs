@@ -36,7 +36,7 @@ pub struct Summary {
     pub overdue_reads: u64,
     /// The number of file reads that the threads did themselves.
     pub reads: u64,
-    /// The bytes of these reads.
+    /// The bytes of the reads from files.
     pub bytes_read: u64,
     /// Processor time of the threads.
     pub cpu: Cpu,

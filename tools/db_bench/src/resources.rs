@@ -75,7 +75,7 @@ pub struct Used {
     pub cpu: Cpu,
     /// Bytes that reads of every kind asked of the kernel, from its cache or not.
     pub read: u64,
-    /// Bytes fetched from storage for these reads and for mappings.
+    /// Bytes fetched from storage for system calls that read and for mappings.
     pub storage_read: u64,
     /// Bytes sent to storage, or dirty in the page cache.
     pub storage_written: u64,

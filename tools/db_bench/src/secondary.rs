@@ -11,7 +11,7 @@ use esker::Db;
 
 /// Catches up until it is stopped or until a catch-up fails, which it reports on standard error.
 pub struct CatchUp {
-    /// Dropped to stop the thread.
+    /// The sender that is dropped to stop the thread.
     stop: Sender<()>,
     thread: JoinHandle<()>,
     updates: Arc<AtomicU64>,

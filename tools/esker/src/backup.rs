@@ -1,4 +1,4 @@
-//! Backups of a database in a backup directory, RocksDB's or ours.
+//! Backups of a database in a backup directory that RocksDB or Esker wrote.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -73,7 +73,7 @@ pub fn files(dir: &Path, wal_dir: Option<&Path>) -> Result<Vec<DbFile>> {
             let Some(kind) = filename::parse(&name) else {
                 continue;
             };
-            // In a directory of WALs, other files are not ours.
+            // In a directory of WALs, files of other kinds do not belong to the database.
             if place == dir || matches!(kind, FileKind::Wal(_)) {
                 found.push(DbFile {
                     path: place.join(&name),

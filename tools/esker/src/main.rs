@@ -102,7 +102,7 @@ fn rocksdb_tool(out: &mut Out) -> Option<ExitCode> {
         "sst_dump" => sst_dump::run(&args, out),
         _ => return None,
     };
-    // A failure to write is one of the command.
+    // A failure to write the output counts as a failure of the command.
     let flushed = out.finish().is_ok();
     Some(ExitCode::from(if flushed { status } else { status.max(1) }))
 }
@@ -121,7 +121,7 @@ fn main() -> ExitCode {
         }
     };
     let result = run(&args.command, &mut out);
-    // Output from before an error is shown before it.
+    // Flushes the output first, so that it is shown before the error.
     let result = match (result, out.finish()) {
         (Ok(()), flushed) => flushed,
         (failed, _) => failed,
@@ -130,7 +130,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     };
     let (message, status) = match failure {
-        // The reader of our output has closed it.
+        // The program that reads standard output has closed it.
         Failure::PipeClosed => return ExitCode::SUCCESS,
         Failure::Usage(message) => (message, 2),
         Failure::Error(error) if error.kind() == ErrorKind::Aborted => {

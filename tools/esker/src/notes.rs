@@ -11,7 +11,7 @@ use vfs::{CreateOptions, FileSystem, WritableFile};
 
 use crate::directory;
 
-/// Notes in a file, or no notes.
+/// The record of completed work in a file; empty and without a file by default.
 #[derive(Default)]
 pub struct Notes {
     done: BTreeSet<String>,

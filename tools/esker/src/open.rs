@@ -18,7 +18,7 @@ pub fn wal_dir(database: &Database) -> Result<String> {
     wal_dir_text(database.wal_dir.as_deref())
 }
 
-/// Same as [`wal_dir`], of the flag alone.
+/// Returns the directory of WALs as [`wal_dir`] does, from the flag alone.
 pub fn wal_dir_text(dir: Option<&Path>) -> Result<String> {
     let dir = dir.unwrap_or(Path::new(""));
     let text = dir

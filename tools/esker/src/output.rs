@@ -11,7 +11,7 @@ pub enum Failure {
     Error(Error),
     /// An error in the command line, beyond its grammar.
     Usage(String),
-    /// The reader of standard output has closed it.
+    /// The program that reads standard output has closed it.
     PipeClosed,
 }
 

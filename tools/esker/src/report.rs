@@ -17,9 +17,9 @@ const MOMENTS: u64 = 24;
 /// A value in a report.
 #[derive(Clone, Debug)]
 pub enum Cell {
-    /// Text.
+    /// A cell with a text.
     Text(String),
-    /// A number.
+    /// A cell with a number.
     Number(u64),
     /// A number of bytes.
     Bytes(u64),
@@ -75,7 +75,7 @@ pub struct Table {
     pub name: &'static str,
     /// The columns' names, lower-case words.
     pub columns: Vec<&'static str>,
-    /// Each has a cell for each column.
+    /// The rows of the table. Each row has a cell for each column.
     pub rows: Vec<Vec<Cell>>,
     /// The column, a share or a number, that a bar follows at the end of each row.
     pub bar: Option<usize>,
@@ -86,7 +86,7 @@ pub struct Table {
 pub struct Report {
     /// Single values with their names.
     pub facts: Vec<(&'static str, Cell)>,
-    /// Tables.
+    /// The tables of the report.
     pub tables: Vec<Table>,
 }
 
@@ -109,7 +109,7 @@ impl Report {
         }
     }
 
-    /// Writes it for people.
+    /// Writes the report as text for people.
     pub fn write_text(&self, out: &mut Out) -> Result<(), Failure> {
         let width = self.facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         for (name, cell) in &self.facts {
@@ -241,7 +241,7 @@ impl Powers {
 /// The columns of [`Powers::rows`], after that of the value.
 pub const POWERS: [&str; 3] = ["count", "share", "up to"];
 
-/// Counts over time.
+/// Counts in intervals of time.
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
     /// The operations by second since the first moment that was counted.
@@ -254,7 +254,7 @@ impl Timeline {
         *self.seconds.entry(micros / 1_000_000).or_default() += 1;
     }
 
-    /// The most in one second.
+    /// The largest count of one second.
     pub fn peak(&self) -> u64 {
         self.seconds.values().copied().max().unwrap_or(0)
     }

@@ -249,7 +249,7 @@ impl Salvage<'_> {
         Ok(())
     }
 
-    /// Reports a fault, and what is lost by it.
+    /// Reports a fault, and the rows that are lost by it.
     fn lost(&mut self, error: &Error, what: &str) -> Result<(), Failure> {
         self.lost += 1;
         self.first.get_or_insert_with(|| error.clone());

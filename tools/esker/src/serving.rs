@@ -36,7 +36,7 @@ pub fn serve(args: &ServeArgs, out: &mut Out) -> Result<(), Failure> {
     out.finish()?;
     let (send, stopped) = mpsc::channel();
     let handler = ctrlc::set_handler(move || {
-        // After the first one nothing waits any more.
+        // The first signal ends the wait, and later signals have no effect.
         let _ = send.send(());
     });
     handler.map_err(|error| Error::new(ErrorKind::Io, format!("While waiting for a signal: {error}")))?;

@@ -58,14 +58,14 @@ pub fn pins(args: &PinsArgs, out: &mut Out) -> Result<(), Failure> {
         Some(then) => writeln!(out, "as of {dumped}, {} s ago", now.saturating_sub(then))?,
         None => writeln!(out, "as of {dumped}")?,
     }
-    // The cursors there are as old as the LOG.
+    // The cursors in the dump are as old as the LOG.
     for line in told.pins.iter().filter(|line| !line.starts_with("cursor ")) {
         writeln!(out, "{line}")?;
     }
     Ok(())
 }
 
-/// Shows frame after frame until it is quit; only one with `--once`, or if the output is not a terminal.
+/// Shows frames until the user quits. Shows one frame with `--once`, or if the output is not a terminal.
 pub fn top(args: &TopArgs, out: &mut Out) -> Result<(), Failure> {
     directory::check_is_database(&args.db)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());

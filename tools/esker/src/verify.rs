@@ -28,7 +28,7 @@ struct FileCheck {
     pieces: (u64, &'static str),
     /// A remark that is not corruption.
     note: Option<String>,
-    /// The number of the preceding WAL, from the first record of this one.
+    /// The number of the preceding WAL, which the first record of this WAL names.
     wal_before: Option<u64>,
     damage: Vec<Error>,
 }
@@ -57,7 +57,7 @@ impl FileCheck {
     }
 }
 
-/// The current MANIFEST's records of the files next to it.
+/// The files that the current MANIFEST lists, with their sizes.
 #[derive(Default)]
 struct Promised {
     /// The tables by number.

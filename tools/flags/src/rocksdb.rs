@@ -64,7 +64,7 @@ pub(crate) fn row<F: FlagSet>(name: &str) -> Option<RocksdbFlag> {
 pub struct OtherDefault {
     /// The name without dashes.
     pub name: &'static str,
-    /// The default here; `None` if there is no such flag.
+    /// The default in Esker's tool; `None` if the tool has no such flag.
     pub here: Option<String>,
     /// The default in RocksDB's tool.
     pub rocksdb: &'static str,

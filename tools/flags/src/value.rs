@@ -8,7 +8,7 @@ pub trait FlagValue: Sized {
     const TYPE: &'static str;
     /// Parses the text after `=`.
     fn parse(text: &str) -> Option<Self>;
-    /// The value as such a text.
+    /// The value in the text form that `parse` accepts.
     fn text(&self) -> String;
 }
 

@@ -15,7 +15,7 @@
 
 use std::fmt;
 
-/// Ratios this close to 1 count as no difference.
+/// The distance from 1 within which a ratio counts as no difference.
 pub const MARGIN: f64 = 0.02;
 
 /// The share of intervals that contain the true ratio.
@@ -31,7 +31,7 @@ pub enum Verdict {
     /// The spread does not distinguish it from 1. A difference greater than this share would have been
     /// detected.
     NoDifference(f64),
-    /// Fewer than six rounds.
+    /// There are fewer than six rounds, too few for a verdict.
     TooFewRounds,
 }
 
@@ -155,7 +155,7 @@ mod tests {
             (self.0 >> 11) as f64 / (1u64 << 53) as f64
         }
 
-        /// Approximately normal, with this deviation.
+        /// Returns an approximately normal random number with this standard deviation.
         fn normal(&mut self, deviation: f64) -> f64 {
             ((0..12).map(|_| self.uniform()).sum::<f64>() - 6.0) * deviation
         }

@@ -85,7 +85,7 @@ pub struct Finished {
     pub output: String,
     /// The program's standard error.
     pub errors: String,
-    /// The program's cost.
+    /// The cost of the program in the chosen unit.
     pub cost: Cost,
 }
 

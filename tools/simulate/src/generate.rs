@@ -87,7 +87,7 @@ struct Generator {
     unlogged: bool,
 }
 
-/// The history of a seed.
+/// Returns the history that is drawn from a seed.
 pub fn generate(seed: u64) -> History {
     let mut rng = Rng::with_seed(seed);
     let families: Vec<String> = ["warm", "cold"][..rng.usize(..=2)]

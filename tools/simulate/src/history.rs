@@ -140,7 +140,7 @@ pub enum What {
     Pause(u64),
     /// Resumes after a failure that stopped writes.
     Resume,
-    /// Sets the free space of the disk to so many bytes.
+    /// Sets the free space of the disk to this number of bytes.
     Room(u64),
 }
 
@@ -158,7 +158,7 @@ pub struct Change {
 /// The kind of a change to a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ChangeKind {
-    /// Puts a value of so many bytes.
+    /// Puts a value with this number of bytes.
     Put(usize),
     /// Deletes the key.
     Delete,

@@ -83,7 +83,7 @@ pub struct Model {
     /// The number of `writes` that no death of the process can take.
     acknowledged: usize,
     unlogged: BTreeMap<(usize, Vec<u8>), Unlogged>,
-    /// The current version of this life.
+    /// The current version of the database in this life.
     version: usize,
     rows: Vec<Rows>,
     values: Vec<BTreeMap<Vec<u8>, Values>>,
@@ -180,7 +180,7 @@ impl Model {
         model
     }
 
-    /// The number of a family.
+    /// Returns the number of a family.
     pub fn family(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|other| other == name)
     }
@@ -607,7 +607,7 @@ impl Model {
         self.writes.extend(tail);
         let kept = self.writes.len();
         match loss {
-            // The data may be in the kernel alone.
+            // The data may be only in the kernel's memory.
             Loss::Process => self.durable = self.durable.min(kept),
             Loss::Power => {
                 self.base = logged;

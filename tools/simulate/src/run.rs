@@ -89,7 +89,7 @@ struct Listener {
     mem: MemFs,
     /// Compactions wait for free space, and writes go on.
     lacks_room: AtomicBool,
-    /// Writes wait for jobs.
+    /// Writes are stalled until jobs end.
     stopped: AtomicBool,
 }
 

@@ -284,7 +284,7 @@ mod tests {
         let option = history.options.iter().any(|(name, _)| name == "block_size");
         let (turn, turns) = match &history.schedule {
             Some(Strategy::Turns(turns)) => (turns.iter().any(|turn| turn.to == "delete"), turns.clone()),
-            // With other seeds, one in two fails.
+            // With other seeds, one history in two fails.
             _ => {
                 let turn = Turn {
                     thread: "w0".into(),

@@ -114,7 +114,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Does the steps in order. Returns the number done.
+    /// Executes the steps in order. Returns the number of executed steps.
     pub fn run(&mut self, steps: &[Step]) -> u64 {
         let mut errors = 0;
         let mut done = 0;
@@ -381,7 +381,7 @@ impl<'a> Worker<'a> {
                 Ok(format!("version {}", model.version()))
             }
             (Ok(()), None) => Err(Fault::Broken("write: acknowledged and never visible".to_owned())),
-            // The write would have had to wait, and no part of it was done.
+            // The write would have been stalled, and no part of it was done.
             (Err(error), None) if options.no_slowdown && error.kind() == ErrorKind::Incomplete => {
                 model.refused(step);
                 Ok("refused".to_owned())

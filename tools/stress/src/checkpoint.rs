@@ -13,7 +13,7 @@ impl Stress {
     /// Makes a checkpoint in a directory next to the database's.
     pub fn make_checkpoint(&self, db: &Db, name: &str, options: &CheckpointOptions) -> Result<PathBuf> {
         let path = self.beside(name);
-        // A process that died may have left one.
+        // A process that died may have left a checkpoint in this directory.
         Db::destroy(&self.options_of_copy(), &path)?;
         db.create_checkpoint(&path, options)?;
         Ok(path)

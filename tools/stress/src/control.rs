@@ -14,7 +14,7 @@ use crate::worker::Worker;
 const MEANWHILE: usize = 20;
 
 impl Worker<'_> {
-    /// Does something to the engine itself now and then.
+    /// Calls a maintenance function of the engine now and then.
     pub(super) fn control(&mut self) -> Outcome {
         let flags = &self.stress.flags;
         let (flush_wal, lock_wal) = (flags.manual_wal_flush_one_in, flags.lock_wal_one_in);

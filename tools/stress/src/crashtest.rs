@@ -47,7 +47,7 @@ struct Tally {
     databases: u64,
     option_sets: u64,
     operations: u64,
-    /// Kills from outside.
+    /// The number of kills from outside the process.
     kills: u64,
     /// Kills by the process itself, at a file operation.
     inside_kills: u64,

@@ -8,9 +8,9 @@ use fastrand::Rng;
 /// The place of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
-    /// The database is on disk, and has time to grow.
+    /// The database is on disk, and runs long enough to grow.
     Disk,
-    /// The database is in memory, and dies young.
+    /// The database is in memory, and its process is killed after a short time.
     Memory,
 }
 
@@ -394,7 +394,7 @@ fn entities(rng: &mut Rng) -> [String; 3] {
     ]
 }
 
-/// True if other databases read the directory meanwhile.
+/// True if these flags make other databases read the directory during the run.
 fn others_read(args: &[String]) -> bool {
     args.iter().any(|arg| {
         let read_only = arg.strip_prefix("--open_read_only_one_in=");
@@ -402,8 +402,8 @@ fn others_read(args: &[String]) -> bool {
     })
 }
 
-/// The flags of the deletion of files, and of the lists of WALs. `others_read`: other databases may have the
-/// tables open, which are not cut then.
+/// The flags of the deletion of files and of the listing of WALs. With `others_read`, other databases may
+/// have the tables open, so tables are not truncated.
 fn deletions(rng: &mut Rng, others_read: bool) -> [String; 4] {
     let rates = &["0", "0", "10000", "1048576", "104857600"];
     let chunks = match others_read {
@@ -418,7 +418,7 @@ fn deletions(rng: &mut Rng, others_read: bool) -> [String; 4] {
     ]
 }
 
-/// The flags of background work that is held back for a while.
+/// The flags that pause, disable or abort background work for a while.
 fn holds(rng: &mut Rng, rarely: &[&str]) -> [String; 3] {
     [
         one_of(rng, "pause_background_one_in", rarely),

@@ -165,7 +165,7 @@ impl Counted {
         Ok(counted)
     }
 
-    /// Counts in memory alone.
+    /// The run keeps its counts in memory only.
     pub fn quietly() -> Counted {
         Counted {
             progress: ProgressBar::hidden(),

@@ -180,7 +180,7 @@ mod tests {
     fn a_reader_sees_what_was_there_while_it_read() {
         let (absent, one) = (ExpectedValue::NEVER, written(1));
         let window = |before, after| Window { before, after };
-        // There are no changes.
+        // In these cases no change of the row is pending.
         assert!(!window(one, one).may_be_absent());
         assert!(
             window(one, one).may_hold(1) && !window(one, one).may_hold(2) && !window(one, one).may_hold(0)

@@ -108,7 +108,7 @@ impl Faults {
         })
     }
 
-    /// Makes the user code of `options` panic when it is to.
+    /// Puts the fuse into the user code of `options`, which then panics when the fuse decides.
     pub fn wrap_user_code(&self, options: &mut Options) {
         let Some((fuse, _)) = &self.panics else { return };
         let family = &mut options.column_family;

@@ -35,7 +35,7 @@ impl Stress {
             let batch = match event {
                 FeedEvent::Batch(batch) => batch,
                 FeedEvent::Gap { from, to } if from <= to && from >= next => {
-                    // Numbers of no WAL may be of any key.
+                    // Sequence numbers that are in no WAL may belong to any key.
                     last.clear();
                     next = to + 1;
                     continue;

@@ -67,7 +67,8 @@ impl Worker<'_> {
         let arg = IngestExternalFileArg::new(&handle, std::slice::from_ref(&path), options);
         let ingested = match self.open.db.ingest_external_files(&[arg]) {
             Ok(_) => true,
-            // Another file is where this one would go, or the family has no such place.
+            // The last level has a file in this key range, or the family does not allow files to be ingested
+            // behind.
             Err(error) if error.kind() == ErrorKind::InvalidArgument => false,
             Err(error) => return Err(error.into()),
         };

@@ -12,7 +12,7 @@ use base::{Error, ErrorKind, Result};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use vfs::{Call, FileSystem, Layer, MemFs, Op, UnsyncedPolicy, WritableFile};
 
-/// The victim.
+/// The target of a kill: the process, or a file system in memory.
 #[derive(Debug)]
 enum Mortal {
     /// The process itself is killed, once in this number of points on average.
@@ -66,7 +66,7 @@ struct Points {
 #[derive(Debug)]
 pub struct Left {
     pub fs: MemFs,
-    /// The point at which the death happened.
+    /// The point at which the file system was killed.
     pub point: String,
 }
 
@@ -134,7 +134,7 @@ fn dead(call: &Call<'_>) -> Error {
     .in_file(call.path)
 }
 
-/// Scatters numbers.
+/// Returns a hash of a number.
 fn mixed(number: u64) -> u64 {
     let mixed = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -247,7 +247,7 @@ impl Layer for KillFs {
     fn append(&self, call: &Call<'_>, file: &mut dyn WritableFile, data: &[u8]) -> Result<()> {
         let decided = self.points.decide(call.op);
         let part = match decided {
-            // Any part, including nothing and everything.
+            // Any part of the bytes survives, including none and all of them.
             Some((When::Halfway, number)) => &data[..(number % (data.len() as u64 + 1)) as usize],
             _ => data,
         };

@@ -233,7 +233,7 @@ impl History {
         for part in pending {
             let (mut as_before, mut as_after) = (true, true);
             for &change in &part.changes {
-                // A drop of a family may survive whatever else does.
+                // The drop of a family may survive independently of other operations.
                 let may_be_there = matches!(change, Change::Clear { .. }) || next > part.operation.after;
                 self.effect(change, values, &mut |index, value| {
                     as_before &= found[index] == shown(values[index]);

@@ -141,7 +141,7 @@ struct Life {
     /// True if, since the expected state was last known to be right, only processes died, none of which
     /// buffered a part of the WAL.
     all_acknowledged: bool,
-    /// The description of the last death.
+    /// The description of the last simulated kill.
     death: String,
 }
 

@@ -34,7 +34,7 @@ pub struct Open {
     pub families: Vec<RwLock<ColumnFamily>>,
     /// The secondary or follower of the database.
     pub secondary: Option<Secondary>,
-    /// The transaction database over it, if writes use transactions.
+    /// The transaction database over the database, if writes use transactions.
     pub transactions: Option<Transactions>,
 }
 
@@ -224,7 +224,7 @@ impl Stress {
         self.interrupted.load(Ordering::Acquire)
     }
 
-    /// True if the database must be reopened; resets that.
+    /// True if the database must be reopened. Resets the request.
     pub fn take_interrupted(&self) -> bool {
         self.interrupted.swap(false, Ordering::AcqRel)
     }
@@ -247,7 +247,7 @@ impl Stress {
         self.failed.load(Ordering::Acquire)
     }
 
-    /// The failure, if there is one.
+    /// The first failure of a thread, if any thread has failed.
     pub fn failure(&self) -> Option<Failure> {
         self.failure.lock().clone()
     }
@@ -257,7 +257,8 @@ impl Stress {
         Options {
             wal_dir: String::new(),
             db_paths: Vec::new(),
-            // The deletion of a copy would wait for the rate.
+            // A copy has no SST file manager, because the deletion of its files would wait for the delete
+            // rate.
             sst_file_manager: None,
             // A copy may have no WAL.
             track_and_verify_wals: false,

@@ -59,7 +59,7 @@ pub enum Together {
     EachFamily,
 }
 
-/// All events since the base.
+/// The events since the base state of the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Events {
     pub together: Together,
@@ -141,7 +141,7 @@ impl Trace {
         self.note(&[REFUSED, operation.0, 0, 0])
     }
 
-    /// Records a promise.
+    /// Records that the database has promised to keep rows.
     pub fn floor(&self, floor: Floor) -> io::Result<()> {
         let family = floor.family.map_or(ALL, |family| family as u64);
         self.note(&[FLOOR, family, floor.upto, 0])

@@ -82,8 +82,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Commits with a snapshot, which must show the rows of the batch as they are now: until the caller
-    /// returns, no other thread writes its keys.
+    /// Commits and takes a snapshot, which must show the rows of the batch as they are now: no other thread
+    /// writes these keys until the caller returns.
     fn commit_with_snapshot(
         &mut self,
         db: &TransactionDB,
@@ -97,7 +97,8 @@ impl Worker<'_> {
             .commit_and_try_create_snapshot(None, timestamp)
             .map(|snapshot| created = snapshot);
         let committed = was_committed(options, committed)?;
-        // If another thread has created one with a larger timestamp meanwhile, there is none.
+        // If another thread has created a snapshot with a larger timestamp meanwhile, this commit creates
+        // none.
         let Some(created) = created else {
             return Ok(committed);
         };

@@ -61,7 +61,7 @@ impl Stress {
         }
     }
 
-    /// Checks the files themselves.
+    /// Checks the files of the database, without reading rows.
     pub fn check_files(&self, open: &Open) -> Outcome {
         let found = dbtest::files::check(&open.db)?;
         if found.is_empty() {

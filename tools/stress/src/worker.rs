@@ -24,7 +24,7 @@ pub(super) const SCAN_WIDTH: u64 = 100;
 /// The most keys of a MultiGet or a batch.
 pub(super) const BATCH: usize = 16;
 
-/// A thread.
+/// A worker thread of the stress test.
 pub struct Worker<'a> {
     pub(super) stress: &'a Stress,
     pub(super) open: &'a Open,
@@ -136,7 +136,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    // Reads.
+    // The operations that read.
 
     /// Makes an iterator over `keys` of `family`, or a snapshot, and returns what it must show: none of the
     /// keys changes while `take` runs.
@@ -254,9 +254,9 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    // Snapshots.
+    // The operations with snapshots.
 
-    // Background work asked for.
+    // The operations that ask for background work.
 
     pub(super) fn compact_range(&mut self) -> Outcome {
         let (family, start) = (self.family(), self.key());

@@ -139,7 +139,7 @@ impl Worker<'_> {
         Ok(true)
     }
 
-    /// The pending changes of these keys were not done.
+    /// Records that the pending changes of these keys did not happen.
     fn roll_back(&mut self, family: usize, keys: Range<u64>) -> Outcome {
         for key in keys {
             let before = self.stress.expected.get(family, key).roll_back();
@@ -216,7 +216,7 @@ impl Worker<'_> {
         let (family, key) = (self.family(), self.key());
         let handle = self.open.families[family].read();
         let large = vec![0; self.stress.options.row_limit.bytes() + 1];
-        // With its trailer the key is a byte too long.
+        // The key is one byte too long if its trailer is included.
         let long_key = &large[..large.len() - TRAILER_LEN];
         let (db, options, name) = (&self.open.db, self.write_options(), keys::key(key));
         let written = match self.rng.u32(..6) {

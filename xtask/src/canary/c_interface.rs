@@ -1,4 +1,4 @@
-//! Bugs of the C interface.
+//! Planted bugs of the C interface.
 
 use super::Canary;
 use super::Catcher::Tests;

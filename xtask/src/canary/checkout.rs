@@ -10,7 +10,7 @@ use crate::shell;
 /// A worktree of git at the commit of the project.
 pub struct Checkout {
     pub path: PathBuf,
-    /// The files with bugs of the run before, and their times of change.
+    /// The files that have planted bugs of the previous run, and their modification times.
     before: BTreeMap<String, (String, SystemTime)>,
 }
 
@@ -60,7 +60,8 @@ impl Checkout {
         fs::read_to_string(self.path.join(file)).map_err(|error| format!("{file}: {error}"))
     }
 
-    /// Replaces a file. One that is as in the run before keeps its time of change.
+    /// Replaces a file. If the new text is that of the previous run, the file keeps its modification time, so
+    /// that cargo does not build it again.
     pub fn write(&self, file: &str, text: &str) -> Result<(), String> {
         let path = self.path.join(file);
         let write = || {

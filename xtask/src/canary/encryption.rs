@@ -1,4 +1,4 @@
-//! Bugs of encryption at rest.
+//! Planted bugs of encryption at rest.
 
 use super::Canary;
 use super::Catcher::Tests;

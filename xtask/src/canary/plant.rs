@@ -1,4 +1,4 @@
-//! Plants all bugs in a checkout of its own, and runs for each the test that must find it.
+//! Plants all bugs in a separate checkout, and for each bug runs the test that must find it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,8 +17,8 @@ use crate::shell::{self, Outcome};
 /// The time limit of a run whose normal time is unknown.
 const FIRST_RUN: Duration = Duration::from_secs(1800);
 
-/// Returns the time limit of a run with a bug, if a run without one takes `taken`: more than the variation of
-/// any machine.
+/// Returns the time limit of a run with a bug, if a run without a bug takes `taken`. The margin exceeds the
+/// variation between runs on any machine.
 fn limit(taken: Duration) -> Duration {
     taken * 10 + Duration::from_secs(60)
 }
@@ -74,11 +74,11 @@ pub fn run(words: &str, part: Part) -> Outcome {
     Err(format!("not caught: {}", survivors.join("; ")))
 }
 
-/// The way in which each bug comes into the checkout.
+/// The plan by which each bug is planted: together with others in one build, or with a separate build.
 struct Plan {
-    /// The rewritten files.
+    /// The rewritten files, with the bugs of the common build.
     files: BTreeMap<&'static str, Schema>,
-    /// The bugs of one build.
+    /// The bugs that share the common build.
     together: Vec<&'static Canary>,
     alone: Vec<&'static Canary>,
 }
@@ -135,7 +135,7 @@ impl Plan {
 /// The run of a test without a bug: its time, or the reason for which it finds nothing.
 type Sound = Arc<OnceLock<Result<Duration, String>>>;
 
-/// The state of a run of the verb.
+/// The state of a run of `cargo xtask canary`.
 struct Trial<'a> {
     programs: Programs<'a>,
     /// Each test that has run, or runs, without a bug.
@@ -145,7 +145,7 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// Tries bugs of the one build, as many at a time as there are processors.
+    /// Tries the bugs of the common build, as many at a time as there are processors.
     fn try_together(&self, together: &[&Canary]) {
         let next = AtomicUsize::new(0);
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -165,9 +165,9 @@ impl Trial<'_> {
         });
     }
 
-    /// Tries bugs with a build of their own, one after the other.
+    /// Tries the bugs that need separate builds, one after the other.
     fn try_alone(&self, plan: &Plan, checkout: &Checkout, place: &Place) {
-        // The builds replace programs, so the runs without a bug come first.
+        // Each build overwrites the programs, so the runs without a bug come first.
         for canary in &plan.alone {
             let _ = self.sound(canary.caught_by, 0);
         }

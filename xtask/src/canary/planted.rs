@@ -19,9 +19,9 @@ pub struct Canary {
 pub enum Catcher {
     /// `cargo test` with these arguments, in one run, on the fixed seeds of the tests.
     Tests(&'static [&'static str]),
-    /// The same, where a seed decides about threads: `--cfg simulate`.
+    /// `cargo test` with these arguments and `--cfg simulate`, where a seed schedules the threads.
     SimulatedTests(&'static [&'static str]),
-    /// The same under loom, which tries every order of threads.
+    /// `cargo test` with these arguments under loom, which tries every order of threads.
     LoomTests(&'static [&'static str]),
     /// `db_stress`, within this number of runs, each with its own seed and about a second long.
     Stress(u32, &'static [&'static str]),

@@ -1,4 +1,4 @@
-//! The programs that find bugs: built once for many bugs, and run without cargo.
+//! The programs that find planted bugs. They are built once for many bugs, and run without cargo.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ impl Catcher {
         }
     }
 
-    /// The package and the binaries that it runs.
+    /// The package and the binaries that this test runs.
     fn wanted(self) -> Result<Wanted<'static>, String> {
         let package = match self {
             Tests(args) | SimulatedTests(args) | LoomTests(args) => return Wanted::parse(args),
@@ -55,7 +55,8 @@ enum Flavour {
 impl Flavour {
     const ALL: [Flavour; 3] = [Flavour::Plain, Flavour::Simulated, Flavour::Loom];
 
-    /// The name of the `cfg` and of the directory in that of the build.
+    /// The name of the `cfg`, which is also the name of the subdirectory of the build; `None` for a plain
+    /// build.
     fn name(self) -> Option<&'static str> {
         match self {
             Flavour::Plain => None,
@@ -74,11 +75,11 @@ impl Flavour {
     }
 }
 
-/// The arguments of `cargo test` in a list of bugs.
+/// The parsed arguments of `cargo test` of a planted bug.
 #[derive(Debug, PartialEq)]
 struct Wanted<'a> {
     package: &'a str,
-    /// Features as `--features` has them.
+    /// The features, separated by commas as for `--features`.
     features: Option<&'a str>,
     target: Target<'a>,
     /// The arguments of each binary: a part of the names of its tests.
@@ -145,7 +146,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// The places of checkout and build.
+/// The directories of the checkout and of the build.
 pub struct Place {
     pub checkout: PathBuf,
     pub build: PathBuf,
@@ -172,8 +173,8 @@ pub struct Programs<'a> {
 }
 
 impl<'a> Programs<'a> {
-    /// Builds the programs of all `catchers`: all with the same features, so that one build serves all.
-    /// Compiler errors are in the failure.
+    /// Builds the programs of all `catchers`, with the features of all of them, so that one build serves all.
+    /// The error has the messages of the compiler.
     pub fn build(place: &'a Place, catchers: &[Catcher]) -> Result<Programs<'a>, String> {
         let mut programs = Programs {
             place,
@@ -206,13 +207,15 @@ impl<'a> Programs<'a> {
         Ok(programs)
     }
 
-    /// Runs the test once with the bug `bug`, or without one if it is empty, for at most `limit`. `worker` is
-    /// the number of a thread that has one run at a time: each has its own databases.
+    /// Runs the test once for at most `limit`, with the bug named `bug`, or without a bug if the name is
+    /// empty. `worker` is the number of the calling thread, which names a separate directory for its
+    /// databases.
     pub fn run(&self, catcher: Catcher, bug: &str, limit: Duration, worker: usize) -> End {
         let own = |name: &str| self.place.build.join(format!("{name}-{worker}"));
         let run = |mut command: Command, limit| {
             command
-                // A run without a bug has the variable too: it differs from the others in nothing else.
+                // A run without a bug sets the variable to nothing, so that the runs differ only in its
+                // value.
                 .env(VARIABLE, bug)
                 // Other runs on this machine have their databases in another directory.
                 .env("TEST_TMPDIR", own("databases"));

@@ -1,4 +1,4 @@
-//! Compactions in other processes.
+//! Planted bugs of compactions in other processes.
 
 use super::Canary;
 use super::Catcher::Tests;

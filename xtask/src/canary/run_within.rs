@@ -12,7 +12,7 @@ use crate::shell;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     Passed,
-    /// The run failed, in this test if one is known.
+    /// The run failed. The name is that of the failed test, if it is known.
     Failed(Option<String>),
     /// The run was killed because it exceeded its time limit, which may be an effect of the bug.
     Hung,
@@ -22,7 +22,7 @@ pub enum End {
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Runs `command` without its output for at most `limit`, and then kills it with all processes that it has
-/// started. It is killed, too, when its output says that a test failed: one is enough.
+/// started. It is also killed as soon as its output reports a failed test: one failure is enough.
 pub fn run_within(command: &mut Command, limit: Duration) -> End {
     // A process group of its own: signals do not reach the processes that a test starts.
     let child = command
@@ -36,7 +36,7 @@ pub fn run_within(command: &mut Command, limit: Duration) -> End {
     };
     let (sender, failed) = mpsc::channel();
     let output = child.stdout.take().expect("it is piped");
-    // The thread ends with the last process that has the output.
+    // The thread ends when the last process closes its standard output.
     std::thread::spawn(move || {
         let lines = BufReader::new(output).lines().map_while(Result::ok);
         for test in lines.filter_map(|line| failed_test(&line)) {

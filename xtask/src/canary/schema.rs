@@ -23,15 +23,16 @@ pub struct Schema {
     pub text: String,
     /// The lines of the rewritten file that each bug has, counted from 1.
     pub lines: Vec<(&'static str, Range<usize>)>,
-    /// The bugs that it does not hold: each of them needs a build of its own.
+    /// The bugs that the file cannot hold: each of them needs a separate build.
     pub alone: Vec<&'static str>,
 }
 
-/// Returns `text` with all bugs that the body of a function or closure can hold. `right` of each occurs in it
-/// once.
+/// Returns `text` with all bugs that the body of a function or closure can hold. The correct code of each bug
+/// occurs exactly once in `text`.
 ///
-/// A `const fn` does not read the environment, and an `impl Trait` that a function returns is one type: their
-/// own bodies hold no bug, but closures in them may. Bodies of macros are not looked into.
+/// The body of a `const fn` holds no bug, because it cannot read the environment. The body of a function that
+/// returns an `impl Trait` holds none, because its two branches would have different types. Closures in such
+/// functions may hold bugs. Bodies of macros hold none.
 pub fn schema(text: &str, bugs: &[&Canary]) -> Schema {
     let mut bodies = Bodies::default();
     match syn::parse_file(text) {
@@ -92,7 +93,7 @@ fn line(text: &str) -> usize {
     text.matches('\n').count() + 1
 }
 
-/// Returns the text before the sound body, with the bug of each piece.
+/// Returns the pieces of code that precede the correct body, each with the name of its bug if it has one.
 fn beginning(wrong: &[(&'static str, String)], right_is_block: bool) -> Vec<(Option<&'static str>, String)> {
     let mut pieces = vec![(None, "{ ".to_owned())];
     for (name, body) in wrong {
@@ -140,7 +141,7 @@ impl<'a> Edit<'a> {
         }
     }
 
-    /// The body `body` of the file with the bug; `None` if the bug reaches out of it.
+    /// Returns the code in `body` with the bug; `None` if the bug changes code outside it.
     fn within(&self, text: &str, body: &Range<usize>) -> Option<String> {
         let before = &text[body.start..self.range.start];
         let after = &text[self.range.end..body.end];
@@ -153,7 +154,7 @@ impl<'a> Edit<'a> {
     }
 }
 
-/// The bodies of a file that can decide at run time, as ranges of bytes.
+/// The bodies of functions and closures that can choose a bug at run time, as ranges of bytes.
 #[derive(Default)]
 struct Bodies {
     functions: Vec<Range<usize>>,
@@ -239,7 +240,7 @@ mod tests {
         }
     }
 
-    /// The rewritten file with `?name` instead of the question for a bug.
+    /// The rewritten file, with `?name` instead of the check for the bug `name`.
     fn rewritten(text: &str, bugs: &[Canary]) -> String {
         let schema = schema(text, &Vec::from_iter(bugs));
         assert!(schema.alone.is_empty(), "{:?}", schema.alone);

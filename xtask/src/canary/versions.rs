@@ -1,4 +1,4 @@
-//! Bugs of keys with versions.
+//! Planted bugs of keys with versions.
 
 use super::Canary;
 use super::Catcher::Tests;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::tidy::{Source, is_word};
 
-/// A word or a mark with its line.
+/// A word or punctuation mark, with its line.
 #[derive(Clone, Copy)]
 pub struct Token<'a> {
     pub text: &'a str,
@@ -39,7 +39,7 @@ pub struct File<'a> {
     /// The functions of traits that the file defines.
     pub of_traits: Vec<&'a str>,
     pub imports: Vec<Import>,
-    /// All other words and marks, in order.
+    /// All words and punctuation marks outside imports, in order.
     pub tokens: Vec<Token<'a>>,
     /// The type of the `impl` block around each token.
     pub within: Vec<Option<&'a str>>,
@@ -61,11 +61,11 @@ const ITEMS: &[&str] = &[
 /// The kind of a block with methods.
 #[derive(Clone, Copy)]
 enum Block {
-    /// `impl T`.
+    /// The block is an `impl T`.
     Inherent,
     /// `impl Trait for T`.
     OfTrait,
-    /// `trait Trait`.
+    /// The block is a `trait Trait`.
     Trait,
 }
 

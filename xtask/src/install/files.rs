@@ -91,7 +91,7 @@ pub fn notice_of_jni() -> Result<String, String> {
     ))
 }
 
-/// Returns Esker's licences, and the packages of others in a library with theirs.
+/// Returns Esker's licences, and the third-party packages in a library with their licences.
 fn contents(package: &str) -> Result<String, String> {
     let tree = shell::output(shell::cargo().args([
         "tree", "-p", package, "--prefix", "none", "--edges", "normal", "--format", "{p}|{l}",

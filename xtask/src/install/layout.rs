@@ -1,4 +1,4 @@
-//! The places of the C library's files, where programs look for them.
+//! The directories of the C library's files, in which programs look for these files.
 
 use std::fs;
 use std::path::{Path, PathBuf};

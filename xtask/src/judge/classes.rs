@@ -17,9 +17,9 @@ use crate::shell;
 /// The framework of tests.
 #[derive(Clone, Copy)]
 pub enum Framework {
-    /// JUnit 4 and 5.
+    /// The output has the format of JUnit 4 and 5.
     JUnit,
-    /// ScalaTest.
+    /// The output has the format of ScalaTest.
     ScalaTest,
 }
 

@@ -20,7 +20,7 @@ pub struct Count {
 pub enum Fault {
     /// A registry cannot be reached, or the machine lacks a tool.
     Unreachable(String),
-    /// Any other reason.
+    /// The test failed for any other reason.
     Broken(String),
 }
 

@@ -192,7 +192,7 @@ impl Linking {
             name: "old-program",
             source: "xtask/src/judge/turns.c",
             generation: "-DROCKSDB_GENERATION=708",
-            // The second turn opens what the first wrote.
+            // The second run opens the database that the first run wrote.
             runs: &[&["/old", "0"], &["/old", "1"]],
         };
         let outcome = old.and_then(|library| program.run_in(root, lib, &library));

@@ -8,7 +8,7 @@ use super::{Count, Fault};
 use crate::library::Library;
 use crate::{apt, shell};
 
-/// Debian's package. `LIBRARY` is its library.
+/// The Debian package. `LIBRARY` is the path of its library.
 const PACKAGE: &str = "librocksdb7.8";
 const THEIRS: &str = "librocksdb.so.7.8";
 

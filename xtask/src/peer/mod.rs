@@ -28,7 +28,7 @@ pub fn program() -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-/// Builds it. With `--dry-run` nothing is installed or built, and the commands are printed.
+/// Builds RocksDB's db_bench. With `--dry-run` nothing is installed or built, and the commands are printed.
 pub fn run(words: &[&str]) -> Outcome {
     let dry = match words {
         [] => false,
@@ -85,7 +85,8 @@ fn units(sources: &Sources, toolchain: &Toolchain, dir: &Path) -> Vec<Unit> {
                     .map(|include| format!("-I{}", include.display())),
             );
             if source.ends_with("build_version.cc") {
-                // The crate's own switch of io_uring: db_bench has one that its flag sets.
+                // This renames the crate's variable that enables io_uring: db_bench defines another variable
+                // of that name, for its flag.
                 command.push("-DRocksDbIOUringEnable=rocksdb_sys_io_uring_enable".into());
             }
             command.extend(["-c".into(), source.display().to_string()]);

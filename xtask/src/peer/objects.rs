@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::shell::{self, Outcome};
 
-/// One compilation.
+/// The compilation of a source file.
 #[derive(Clone, Debug)]
 pub struct Unit {
     pub source: PathBuf,

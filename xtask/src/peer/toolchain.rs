@@ -176,7 +176,7 @@ impl Toolchain {
 mod tests {
     use super::*;
 
-    /// A machine with these words: the names of compilers, and the accepted flags.
+    /// A machine that has these compilers and accepts these flags.
     struct Has(&'static [&'static str]);
 
     impl Probe for Has {

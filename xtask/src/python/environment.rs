@@ -70,7 +70,7 @@ impl Environment {
     }
 
     pub fn has(&self, package: &str) -> bool {
-        // pip knows a package without the names of its extras.
+        // `pip show` takes the name of a package without its extras.
         let package = package.split('[').next().unwrap_or(package);
         shell::succeeds(self.python().args(["-m", "pip", "show", "--quiet", package]))
     }

@@ -115,7 +115,7 @@ pub fn rocksdict_files(words: &[&str]) -> Result<Count, Fault> {
     count(
         environment
             .python()
-            // The package's own settings are quiet: quieter, pytest would print no summary.
+            // The package's pytest settings have `-q` already; a second `-q` would suppress the summary.
             .args(["-m", "pytest", "-rf", "tests/test_rocksdict.py"])
             .current_dir(shell::root().join("bindings/python"))
             .env("ESKER_ROCKSDICT_ROUNDS", rounds),

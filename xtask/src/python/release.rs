@@ -46,7 +46,7 @@ pub fn wheel(environment: &Environment) -> Outcome {
     tool(&["-m", "abi3audit", "--strict", "--summary"])?;
 
     let place = shell::root().join(super::environment::PLACE).join("fresh");
-    // An earlier run may have left one.
+    // An earlier run may have left an environment in this directory.
     let _ = std::fs::remove_dir_all(&place);
     shell::run(shell::command("python3").args(["-m", "venv"]).arg(&place))?;
     let python = place.join("bin/python");

@@ -60,7 +60,7 @@ impl Page {
     /// Records that the following runs are those of `tests` tests of `commit`.
     pub fn go_on_with(&mut self, commit: &str, tests: usize) {
         if self.tests != tests {
-            // The order is another: the round starts again.
+            // Another number of tests has another random order, so the round starts again.
             self.done = 0;
             self.tests = tests;
         }

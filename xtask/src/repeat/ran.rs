@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Rounds of tests that take less than a CPU second.
 pub const ROUNDS: u64 = 200;
 
-/// Rounds of the others.
+/// The number of rounds of slow tests.
 pub const ROUNDS_OF_SLOW: u64 = 20;
 
 /// A test is slow from this CPU time on.

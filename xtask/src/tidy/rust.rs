@@ -183,7 +183,7 @@ fn banned(ban: &Ban, source: &Source, line: &Line) -> Option<&'static str> {
         .find(|word| word_at(&line.code, word).is_some())
 }
 
-/// The maximum distance in lines from an `unsafe` to its reason above it.
+/// The maximum distance in lines from an `unsafe` to the `SAFETY` comment above it.
 const REASON_REACH: usize = 12;
 
 fn unsafe_code(source: &Source, at: usize) -> Option<String> {

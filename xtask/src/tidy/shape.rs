@@ -53,7 +53,7 @@ const LONG_TEST_FILES: &[(&str, usize)] = &[
     ("crates/mvcc/tests/it/model.rs", 1229),
 ];
 
-/// Generated files: the folders, and the files outside of them.
+/// The folders of generated files, and the generated files outside of them.
 const GENERATED: &[&str] = &["/src/generated/", "/src/generated_functions.rs"];
 
 pub fn check(sources: &[Source]) -> Vec<Finding> {

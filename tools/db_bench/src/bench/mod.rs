@@ -250,7 +250,7 @@ impl Bench {
         self.record(before, workload.name, 0, &Summary::default(), false)
     }
 
-    /// The state before a run, if it is to be recorded.
+    /// The state before a run; `None` if runs are not recorded.
     fn before(&self) -> Option<Before> {
         self.recorder
             .as_ref()

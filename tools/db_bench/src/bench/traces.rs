@@ -62,7 +62,7 @@ impl Traces<'_> {
         Ok(traces)
     }
 
-    /// Ends the traces.
+    /// Ends the running traces.
     pub fn end(self) -> Result<()> {
         if self.queries {
             self.db.end_trace()?;

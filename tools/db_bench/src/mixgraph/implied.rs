@@ -130,7 +130,7 @@ impl fmt::Display for Implied {
 struct Group {
     /// The number of keys.
     keys: f64,
-    /// The share of all operations on these keys.
+    /// The share of all operations that use the keys of the range.
     share: f64,
 }
 

@@ -10,7 +10,7 @@ use crate::seeds::mix;
 /// The seed of the shuffle of the key ranges: which ranges are hot is part of the workload, the same for
 /// every thread and every run.
 const RANGES_SEED: u64 = 0x6d69_7867_7261_7068;
-/// A smaller share of the operations counts as none.
+/// A share of the operations below this limit counts as 0.
 const LEAST_RANGE: f64 = 1e-16;
 
 /// Ranges of keys of unequal heat: `--keyrange_dist_*`.

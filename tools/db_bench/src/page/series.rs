@@ -17,7 +17,7 @@ pub struct Series {
 pub struct Chosen<'a> {
     /// The number of the series.
     pub series: usize,
-    /// The run.
+    /// The measured run.
     pub run: &'a Benchmark,
 }
 

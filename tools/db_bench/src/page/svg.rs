@@ -94,7 +94,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// From 0 to exactly `most`, for time.
+    /// Creates a scale from 0 to exactly `most`, for time.
     pub fn exact(most: f64) -> Scale {
         let mut scale = Scale::linear(most);
         scale.high = if most > 0.0 { most } else { 1.0 };

@@ -66,7 +66,7 @@ enum Better {
     Neither,
 }
 
-/// Selects a figure of a run that has it.
+/// A function that returns a figure of a run, or `None` if the run does not have it.
 type Value = dyn Fn(&Benchmark) -> Option<f64>;
 
 /// A name, and the figure of a distribution that it denotes.
@@ -467,7 +467,7 @@ pub fn headline(series: &[Series], group: &Group<'_>) -> String {
     out + "</div>"
 }
 
-/// Every figure, collapsed.
+/// A collapsed section with every figure.
 pub fn figures(series: &[Series], group: &Group<'_>) -> String {
     let runs: Vec<&Benchmark> = group.runs.iter().flatten().copied().collect();
     let table = table(series, group, &all_metrics(&runs));

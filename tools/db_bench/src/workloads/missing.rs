@@ -35,7 +35,7 @@ pub fn feature(name: &str) -> Option<&'static str> {
     row.map(|(_, feature)| *feature)
 }
 
-/// The names of all these workloads.
+/// The names of all workloads that Esker's db_bench lacks.
 #[cfg(test)]
 pub fn names() -> impl Iterator<Item = &'static str> {
     MISSING.iter().flat_map(|(names, _)| names.iter().copied())

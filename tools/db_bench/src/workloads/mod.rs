@@ -31,7 +31,7 @@ pub type ThreadBody = fn(&Params<'_>, &mut Thread<'_>) -> Result<()>;
 pub enum RunMode {
     /// Runs on threads, timed, with a line of its own.
     Threads(ThreadBody),
-    /// Runs once, without a line.
+    /// The workload runs once and prints no line.
     Alone(fn(&mut Bench) -> Result<()>),
 }
 
@@ -40,7 +40,7 @@ pub enum RunMode {
 pub enum Threads {
     /// The workload runs with `--threads` threads.
     AsAsked,
-    /// One, whatever `--threads` is.
+    /// One thread runs the workload, whatever `--threads` is.
     One,
     /// The workload runs with `--threads` threads, and one more, started before them, that runs this body.
     Beside(ThreadBody),
@@ -62,11 +62,11 @@ pub struct Workload {
     pub prepare: fn(&mut Params<'_>) -> Result<()>,
     /// The number of operations of a thread, for the progress bar.
     pub expected: fn(&Params<'_>) -> i64,
-    /// The way in which it runs.
+    /// The way in which the workload runs.
     pub run: RunMode,
     /// The part of a result line that covers all threads.
     pub message: Option<fn(&Params<'_>) -> String>,
-    /// The action that follows it.
+    /// The action after the workload.
     pub after: Option<fn(&mut Bench) -> Result<()>>,
     /// True if it writes keys in their order, or in streams.
     pub sequential: bool,
@@ -585,7 +585,7 @@ pub const WORKLOADS: &[Workload] = &[
 pub struct Repeat {
     /// The number of runs that count.
     pub times: u32,
-    /// The number of warm-up runs before them.
+    /// The number of warm-up runs before the measured runs.
     pub warm_up: u32,
 }
 

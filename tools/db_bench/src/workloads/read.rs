@@ -17,7 +17,7 @@ pub fn random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     })
 }
 
-/// Reads the operands of random keys. A key that was put and not merged has its value.
+/// Reads the operands of random keys. The only operand of a key that was put and never merged is its value.
 pub fn operands(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     random_by(params, thread, |family, key| {
         let operands = params
@@ -28,7 +28,7 @@ pub fn operands(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     })
 }
 
-/// Reads random keys with their columns.
+/// Reads the columns of random keys.
 pub fn entities(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     random_by(params, thread, |family, key| {
         let columns = params.db.get_entity_cf_opt(family, key, &params.read)?;
@@ -40,7 +40,8 @@ fn bytes_of_columns(columns: &esker::Columns) -> usize {
     columns.iter().map(|(name, value)| name.len() + value.len()).sum()
 }
 
-/// Reads random keys by `read_one`, which returns the bytes that it has found besides the key.
+/// Reads random keys with `read_one`, which returns the number of bytes that it found, without those of the
+/// key.
 fn random_by(
     params: &Params<'_>,
     thread: &mut Thread<'_>,
@@ -114,7 +115,8 @@ pub fn multi_entities(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()
     })
 }
 
-/// Reads random keys, a batch at a time, by `read_all`, which returns the bytes of each that it has found.
+/// Reads random keys, a batch at a time, with `read_all`, which returns the number of bytes of each value
+/// found.
 fn multi_random_by(
     params: &Params<'_>,
     thread: &mut Thread<'_>,
@@ -244,7 +246,7 @@ pub fn approximate_sizes(params: &Params<'_>, thread: &mut Thread<'_>) -> Result
     Ok(())
 }
 
-/// Asks for the rows in memory of ranges of `--batch_size` keys.
+/// Asks for the number of rows that memtables have in ranges of `--batch_size` keys.
 pub fn approximate_memtable_stats(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let (num, batch) = (params.flags.num as u64, params.batch as u64);
     let (mut start, mut end) = (params.keys.allocate(), params.keys.allocate());
@@ -268,7 +270,7 @@ pub fn approximate_memtable_stats(params: &Params<'_>, thread: &mut Thread<'_>) 
 
 /// The number of operands that `getmergeoperands` merges into its key.
 const LISTS: u64 = 1_000;
-/// The number of numbers in each of them.
+/// The number of numbers in each operand that `getmergeoperands` merges.
 const LIST_LEN: u64 = 99;
 
 /// Merges lists of numbers into one key, then looks for a number in the merged value, and in the operands one

@@ -214,9 +214,9 @@ pub fn multi_scan(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     })
 }
 
-/// The most ranges of a scan of `multiscanrandom`.
+/// The maximum number of ranges in one scan of `multiscanrandom`.
 const MOST_RANGES: u64 = 64;
-/// The most bytes of one of them.
+/// The maximum size in bytes of a range of `multiscanrandom`.
 const MOST_RANGE_BYTES: usize = 1 << 20;
 
 /// Scans a drawn number of ranges of drawn lengths that do not overlap.
@@ -237,7 +237,7 @@ pub fn multi_scan_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result
     })
 }
 
-/// The parts of ranges, sorted by their starts, that no earlier range has.
+/// The parts of ranges that no earlier range covers. The ranges are sorted by their starts.
 fn without_overlaps(ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     let mut end = 0;
     let mut parts = Vec::with_capacity(ranges.len());

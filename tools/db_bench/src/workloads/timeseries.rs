@@ -22,7 +22,7 @@ pub enum Expire {
     None,
     /// Compactions remove expired rows.
     CompactionFilter,
-    /// The first `--num_deletion_threads` readers delete them.
+    /// The first `--num_deletion_threads` readers delete expired entries.
     Delete,
 }
 

@@ -86,7 +86,7 @@ fn every_workload_does_what_it_is_asked() {
         "seekrandom",
         "readseq",
         "readreverse",
-        // As many operations as reads or writes were asked for, whichever number is larger.
+        // The run has as many operations as the larger of the numbers of reads and writes.
         "updaterandom",
         "appendrandom",
         "mergerandom",
@@ -216,7 +216,7 @@ fn entries_of_time_series_expire() {
     };
     let kept = run("none");
     assert!(kept.contains("timeseries write : "), "{kept}");
-    // The two threads each read all entries.
+    // Each of the two threads reads all entries.
     assert_eq!(operations(&kept, "readseq"), 2 * 20_000);
     let filtered = run("compaction_filter");
     assert_eq!(operations(&filtered, "readseq"), 2 * 2_000, "{filtered}");

@@ -7,7 +7,7 @@ use esker::{ColumnFamilyOptions, CompactionStyle, FilterPolicy};
 
 /// A set of options.
 pub struct Set {
-    /// Its text.
+    /// The text of the set of options, as it was given.
     pub name: String,
     /// The options.
     pub options: ColumnFamilyOptions,

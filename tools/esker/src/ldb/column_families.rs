@@ -19,7 +19,7 @@ pub fn list(line: &Line, out: &mut Out) -> Outcome {
             dir.display(),
             names.join(", ")
         )?,
-        // RocksDB's command succeeds all the same.
+        // After this error RocksDB's command still succeeds.
         Err(error) => eprintln!("Error in processing db {} {error}", dir.display()),
     }
     Ok(String::new())

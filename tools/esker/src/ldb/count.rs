@@ -13,7 +13,7 @@ pub struct ByDelimiter {
 }
 
 impl ByDelimiter {
-    /// With `--count_delim` or `--count_delim=C`; otherwise `None`.
+    /// The delimiter of `--count_delim` or `--count_delim=C`; `None` without the flag.
     pub fn new(line: &Line) -> Option<ByDelimiter> {
         let given = line.value("count_delim").and_then(|text| text.first().copied());
         let asked = given.is_some() || line.flag("count_delim");

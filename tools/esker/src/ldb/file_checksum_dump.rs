@@ -14,7 +14,7 @@ pub fn run(line: &Line, out: &mut Out) -> Outcome {
     if line.flag("path") {
         return Err(Failed::said("--path: missing pathname"));
     }
-    // As in RocksDB, a path is taken and the current MANIFEST is read all the same.
+    // As in RocksDB, the path is accepted and ignored: the current MANIFEST is read.
     let state = directory::manifest_state(&directory::current_manifest(&line.db())?)?;
     let mut files = BTreeMap::new();
     for family in state.families.values() {

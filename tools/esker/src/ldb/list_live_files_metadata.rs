@@ -8,7 +8,7 @@ use crate::ldb::open;
 use crate::ldb::outcome::Outcome;
 use crate::output::Out;
 
-/// The rule below the lists.
+/// The line of dashes below the lists.
 const RULE: &str = "------------------------------";
 
 pub fn run(line: &Line, out: &mut Out) -> Outcome {

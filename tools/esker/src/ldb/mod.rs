@@ -70,7 +70,7 @@ pub fn run(args: &[OsString], out: &mut Out) -> u8 {
     }
     let line = Line::new(args);
     let Some(name) = line.words().first() else {
-        // RocksDB's text has no line feed either.
+        // The message has no line feed, as in RocksDB.
         eprint!("Command not specified!");
         return unknown();
     };

@@ -11,7 +11,7 @@ use crate::output::{Failure, Out};
 pub enum Failed {
     /// The message, which follows `Failed: ` on standard error.
     Message(String),
-    /// The reader of standard output has closed it.
+    /// The program that reads standard output has closed it.
     PipeClosed,
 }
 
@@ -21,7 +21,7 @@ impl Failed {
         Failed::Message(message.into())
     }
 
-    /// A failure whose message is an error after these words.
+    /// A failure whose message begins with these words, followed by an error.
     pub fn with(words: &str, error: &Error) -> Failed {
         Failed::Message(format!("{words}{error}"))
     }
@@ -60,7 +60,7 @@ impl From<std::io::Error> for Failed {
 /// The end of a command: a message for standard error, which is empty in most cases.
 pub type Outcome = Result<String, Failed>;
 
-/// `OK` on standard output.
+/// Prints `OK` to standard output.
 pub fn ok(out: &mut Out) -> Outcome {
     writeln!(out, "OK")?;
     Ok(String::new())

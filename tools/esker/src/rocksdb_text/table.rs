@@ -23,9 +23,9 @@ pub struct Entries {
     pub decode_blob_index: bool,
     /// Checksums of blocks are verified.
     pub verify_checksum: bool,
-    /// Begins at this user key.
+    /// The dump begins at this user key.
     pub from: Option<Vec<u8>>,
-    /// Ends before this user key.
+    /// The dump ends before this user key.
     pub to: Option<Vec<u8>>,
     /// Ends after the keys with this prefix, which is also the first key.
     pub prefix: Option<Vec<u8>>,

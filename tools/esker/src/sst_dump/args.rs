@@ -21,7 +21,7 @@ pub enum Asked {
 
 /// The command line of work on files.
 pub struct Args {
-    /// Files and directories.
+    /// The files and directories to dump.
     pub places: Vec<PathBuf>,
     /// `check` if empty. RocksDB ignores a command that it does not know.
     pub command: String,

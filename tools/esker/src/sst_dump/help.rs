@@ -67,7 +67,7 @@ sst_dump <db_dirs_OR_sst_files...> [--command=check|scan|raw|verify|recompress|i
       The compression types in recompress
       Supported built-in compression types: ";
 
-/// The help after them.
+/// The help text after the list of compression types.
 const AFTER_TYPES: &str = "
 
     --enable_index_compression=<bool>

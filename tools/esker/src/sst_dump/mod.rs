@@ -19,14 +19,14 @@ use crate::rocksdb_text::{properties, raw_table, table};
 use crate::text::Form;
 use args::{Args, Asked};
 
-/// The rule above lists.
+/// The line of dashes above the lists.
 const RULE: &str = "------------------------------";
 
-/// The end of a run before its end.
+/// The reasons why a run ends early.
 enum End {
     /// The message for standard error; the exit status is 1.
     Message(String),
-    /// The reader of standard output has closed it.
+    /// The program that reads standard output has closed it.
     PipeClosed,
 }
 

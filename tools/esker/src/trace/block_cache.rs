@@ -84,7 +84,8 @@ fn type_name(block: TracedBlock) -> &'static str {
 }
 
 impl Lookups {
-    /// No lookups. Caches of these sizes in bytes are simulated; without any, of powers of two.
+    /// Creates the state before the first lookup. Caches of these sizes in bytes are simulated; if the list
+    /// is empty, caches whose sizes are powers of two.
     pub fn new(capacities: &[u64]) -> Lookups {
         let capacities = match capacities {
             [] => CAPACITIES.map(|exponent| 1 << exponent).collect(),

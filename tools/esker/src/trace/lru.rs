@@ -64,7 +64,7 @@ mod tests {
         for block in [1, 2, 1, 3, 1, 2] {
             cache.look_up(block, 10, true);
         }
-        // 2 went for 3, and 3 for 2.
+        // Block 2 was evicted for block 3, and block 3 for block 2.
         assert_eq!(cache.misses, 4);
         cache.look_up(3, 10, false);
         cache.look_up(3, 10, false);

@@ -51,7 +51,7 @@ pub struct Queries {
 }
 
 impl Queries {
-    /// No queries, of a trace that began then.
+    /// Creates an empty list of queries, for a trace that began at `began`.
     pub fn new(began: u64) -> Queries {
         Queries {
             began,

@@ -13,7 +13,7 @@ impl Reuse {
     /// The distance of a lookup from the last one of the block, or `None` of the first.
     pub fn look_up(&mut self, block: usize, bytes: u64) -> Option<u64> {
         let place = self.tree.len() + 1;
-        // A new node of the tree is the sum of those below it.
+        // A new node of the tree is the sum of its child nodes.
         let mut sum = bytes;
         let mut below = place - 1;
         let end = place - (place & place.wrapping_neg());

@@ -30,7 +30,7 @@ fn flip_every_byte(checksums: FileChecksumGenFactory) {
     }
     let state = directory::manifest_state(&directory::current_manifest(dir).unwrap()).unwrap();
     let promised = Promised::new(&state);
-    // By kind: the numbers of bits flipped and found.
+    // For each kind of file, the numbers of bits that were flipped and that were found.
     let mut tally: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     for file in directory::files(dir, None).unwrap() {
         let good = fs::read(&file.path).unwrap();

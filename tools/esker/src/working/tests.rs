@@ -36,7 +36,7 @@ fn how_far_it_is() {
             60,
             "1.0 MiB of 100.0 MiB, 1%, 17.1 KiB/s, 1 h 39 min left",
         ),
-        // More than expected.
+        // More bytes are processed than the expected total.
         (
             11 * mib,
             10 * mib,
@@ -236,7 +236,7 @@ fn verifying() {
     fs::write(&table, bytes).unwrap();
     let error = run(&words, &Arc::default()).unwrap_err();
     assert!(matches!(error, Failure::Error(error) if error.is_corruption()));
-    // Notes of something else are not changed.
+    // Notes of other work are not changed.
     let notes = place.path().join("notes");
     fs::write(&notes, "dear diary\n").unwrap();
     run(&words, &Arc::default()).unwrap_err();

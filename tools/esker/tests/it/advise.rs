@@ -33,7 +33,7 @@ fn traced(dir: &TempDir) -> std::path::PathBuf {
     let db = Db::open(&options(), dir.path().join("db")).unwrap();
     let put = |key: u32| db.put(format!("key{key:05}"), [b'v'; 100]).unwrap();
     (0..KEYS).for_each(put);
-    // One level, whatever compactions ran until now.
+    // A full compaction puts all rows into one level, whichever compactions ran before.
     db.compact_range(None, None).unwrap();
     let begun = dir.path().join("begun");
     db.create_checkpoint(&begun, &CheckpointOptions::default())

@@ -313,7 +313,7 @@ fn a_missing_wal_is_named() {
     let expected = format!("Missing WAL {name}: {behind} follows it");
     assert!(said.contains(&expected), "{said}");
     fs::write(missing, held).unwrap();
-    // No later WAL names the last one.
+    // The last WAL can be missing unnoticed, because no later WAL records its size.
     fs::remove_file(last).unwrap();
     assert!(esker("verify", &dir, &[]).good().contains("all good"));
 }

@@ -109,7 +109,7 @@ fn the_picture_has_a_row_a_level() {
         picture.contains("default (id 0)  leveldb.BytewiseComparator"),
         "{picture}"
     );
-    // Two files of L0 are drawn one by one.
+    // The two files of L0 are drawn in separate rows.
     let l0 = picture
         .lines()
         .position(|line| line.starts_with("L0         2 "))

@@ -1,4 +1,4 @@
-//! `esker feed`: what was written, as JSON lines.
+//! `esker feed` prints written rows as JSON lines.
 
 use esker::{Db, Options, WriteBatch, WriteOptions};
 use tempfile::TempDir;

@@ -435,7 +435,7 @@ fn rows_have_times_with_ttl() {
     );
     let none = ["--db=d", "--ttl", "dump", "--end_time=1368146403"];
     assert_eq!(good(at, &none), "Keys in range: 0\n");
-    // Without it, the suffix is a part of the value.
+    // Without `--ttl`, the suffix is a part of the value.
     assert!(good(at, &["--db=d", "scan", "--hex"]).starts_with("0x6B ==> 0x76"));
     assert_ne!(good(at, &["--db=d", "scan", "--hex"]), "0x6B ==> 0x76\n");
 }
@@ -515,6 +515,6 @@ fn wrong_command_lines_end_with_1() {
     ] {
         assert!(bad(at, args).starts_with("Failed: Not implemented: "), "{args:?}");
     }
-    // Nothing was created on the way.
+    // The refused commands have created no database.
     assert!(!PathBuf::from(at).join("d").exists());
 }

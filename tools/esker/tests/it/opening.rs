@@ -18,7 +18,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
-/// Every row, in the format of the expected ones.
+/// Returns every row, in the format of the files with expected rows.
 fn rows(db: &Db, name: &str) -> esker::Result<String> {
     let options = ReadOptions {
         timestamp: (name == "user_timestamps").then(|| TIMESTAMP.to_le_bytes().to_vec()),
@@ -149,7 +149,7 @@ impl<'a> Case<'a> {
                 drop(db);
                 self.check_rows(found, read_only);
                 match self.kind {
-                    // The rows of these have been recovered from them, as far as possible.
+                    // As many rows as possible have been recovered if a file of these kinds is damaged.
                     "wal" | "manifest" | "current" => return,
                     // The contents of the OPTIONS file were copied into the one written at open.
                     "options" => {

@@ -52,7 +52,7 @@ fn a_damaged_table_is_named() {
     scan("cfs_fv7_lz4", dir.path()).good();
 }
 
-/// RocksDB 7.8 reads these.
+/// RocksDB 7.8 reads these repaired databases.
 #[test]
 fn ldb_opens_what_is_repaired() {
     for name in ["fv2_snappy_crc32c", "fv3_zstd", "fv4_zstd", "fv5_zstd"] {

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::common::*;
 
-/// A running `esker serve`, ended with the value.
+/// A running `esker serve`, which is ended when this value is dropped.
 struct Serving {
     process: Child,
     url: String,

@@ -45,7 +45,7 @@ fn comparable(text: &str) -> String {
         "filter policy name",
         "slow compression estimated data size",
     ];
-    // 7.8 takes properties of later releases for those of collectors.
+    // RocksDB 7.8 takes properties of later releases for those of collectors.
     let is_known = |line: &str| {
         let known = ["block.based.table.", "deleted.keys", "merge.operands"];
         let property = line.strip_prefix("# rocksdb.");

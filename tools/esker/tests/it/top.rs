@@ -95,7 +95,7 @@ fn it_tells_what_listeners_of_the_database_are_told() {
         assert!(frame.contains(part), "{part}\n{frame}");
     }
     assert!(!frame.contains("writes to default are stalled"), "{frame}");
-    // One file of ours, whatever the order of its keys.
+    // Esker puts the rows into one file, whatever the order of their keys.
     let rows = frame.lines().filter(|line| line.starts_with("own "));
     assert_eq!(
         rows.map(|row| row.split_whitespace().nth(2).unwrap())
