@@ -22,7 +22,7 @@ impl Burden {
         }
     }
 
-    /// Called after each operation.
+    /// The caller calls this function after each operation.
     #[inline]
     pub fn bear(&mut self) {
         self.operations += 1;

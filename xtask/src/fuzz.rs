@@ -217,7 +217,7 @@ fn build() -> Outcome {
         "--bins",
     ]);
     command.args(["--target", TARGET]);
-    // Optimised like the tests: a build takes minutes, and a quick run fuzzes for seconds.
+    // The programs are optimised like the tests: a build takes minutes, and a quick run fuzzes for seconds.
     command
         .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
         .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 /// A binary of tests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TestBinary {
-    /// The name of its package.
+    /// The name of the binary's package.
     pub package: String,
     /// The kind of its target: `test` for integration tests, `bin`, or a kind of library.
     pub kind: String,
-    /// The name of its target.
+    /// The name of the binary's target.
     pub target: String,
     pub executable: PathBuf,
-    /// The directory of its package, where cargo runs it.
+    /// The directory of the package, in which cargo runs the binary.
     pub dir: PathBuf,
 }
 

@@ -22,7 +22,7 @@ pub struct Device {
     path: PathBuf,
     direct: bool,
     writer: Mutex<Option<BufWriter<File>>>,
-    /// Opened by the first Get, when everything is written.
+    /// The file for reads, which the first Get opens, when everything is written.
     reader: OnceLock<Arc<dyn RandomAccessFile>>,
 }
 

@@ -62,7 +62,8 @@ impl Data {
         }
     }
 
-    /// The time of the oldest version that stays: the newest one at or below it.
+    /// Returns the time up to which old versions are collected: of each key, the newest version at or before
+    /// this time stays.
     fn kept(&self) -> u64 {
         time(self.case.delete)
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use mvcc::{BatchOptions, CompactionGc, MvccStore};
 
-/// The common settings.
+/// The settings that both engines have in common.
 pub struct Settings<'a> {
     /// The directory of the files; `None`: memory.
     pub dir: Option<&'a Path>,
@@ -124,7 +124,7 @@ impl RocksDb {
         read.set_timestamp(time.to_le_bytes());
         let mut iterator = self.0.raw_iterator_opt(read);
         iterator.seek(start);
-        // Returned in the same form as Esker's: copied one after the other.
+        // The rows are returned in the same form as Esker's: copied one after the other.
         let (mut rows, mut found) = (Vec::new(), 0);
         while found < most
             && let Some((key, value)) = iterator.item()

@@ -32,7 +32,7 @@ struct Job {
     id: JobId,
     plan: Plan,
     circumstances: Circumstances,
-    /// The time of its end in microseconds.
+    /// The time in microseconds at which the compaction ends.
     ends: u64,
 }
 

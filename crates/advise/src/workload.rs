@@ -55,7 +55,7 @@ impl Workload {
         self.operations.len() as u64
     }
 
-    /// The rows of its tables, before the first operation.
+    /// The number of rows in the tables before the first operation.
     pub fn rows(&self) -> u64 {
         self.tables.iter().map(|table| table.rows.len() as u64).sum()
     }
@@ -191,7 +191,7 @@ impl WorkloadBuilder {
     }
 }
 
-/// A size below that of a deletion.
+/// Returns the size of a value, limited so that it differs from the mark of a deletion.
 pub(crate) fn size(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX).min(DELETION - 1)
 }

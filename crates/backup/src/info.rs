@@ -22,7 +22,7 @@ pub struct BackupFileInfo {
 pub struct BackupInfo {
     /// The backup's number.
     pub backup_id: BackupId,
-    /// The time of its creation, in Unix seconds.
+    /// The time at which the backup was created, in Unix seconds.
     pub timestamp: u64,
     /// The sequence number of the backup's last row.
     pub sequence_number: u64,

@@ -99,7 +99,7 @@ pub trait Comparator: Send + Sync + 'static {
 /// ```
 #[derive(Clone)]
 pub enum UserComparator {
-    /// Unsigned bytes, a prefix first. The default.
+    /// Keys are compared as unsigned bytes, a prefix first. The default.
     Bytewise,
     /// The exact inverse of `Bytewise`.
     ReverseBytewise,

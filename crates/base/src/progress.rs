@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Called at each step of the work, on its thread.
+/// The function that the working thread calls at each step of the work.
 type Hook = Box<dyn Fn(&Progress) + Send + Sync>;
 
 /// The number of bytes to do, the number done, and the request to stop. Shared by reference or in an `Arc`.

@@ -81,7 +81,7 @@ impl FrameState {
 #[repr(C, align(64))]
 pub(crate) struct Frame<V> {
     state: AtomicU64,
-    /// Initialised while the frame is filled.
+    /// The value, which is initialised while the frame is filled.
     value: UnsafeCell<MaybeUninit<V>>,
 }
 

@@ -33,11 +33,11 @@ impl CacheKey {
 /// Whether lookups can find an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// The entry is in the table, in the place of any other of its key.
+    /// The entry is in the table, and replaces an earlier entry with the same key.
     Listed,
-    /// The entry is in the table, if the table had none of its key; otherwise it is refused.
+    /// The entry is in the table if the table had no entry with the same key. Otherwise the entry is refused.
     IfAbsent,
-    /// The entry is in no table: it is charged, and freed with its last pin.
+    /// The entry is in no table. It is charged, and freed with its last pin.
     Alone,
 }
 

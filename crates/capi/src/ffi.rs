@@ -29,7 +29,7 @@ macro_rules! api {
 
 /// The value that a function returns in the place of a result.
 pub trait Zero {
-    /// Returns the value.
+    /// Returns the zero of the type: 0, false or NULL.
     fn zero() -> Self;
 }
 

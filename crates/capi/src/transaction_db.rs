@@ -220,7 +220,8 @@ api!(
     }
 );
 
-/// Defines functions that are those of any database: writes take locks by the kind of the database.
+/// Defines functions that call those of any database, whose writes take locks if the database has
+/// transactions with locks.
 macro_rules! functions_of_any {
     ($(fn $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)? => $base:ident;)+) => { $(
         api!(fn $name(db: *mut rocksdb_transactiondb_t, $($arg: $type),*) $(-> $ret)? {

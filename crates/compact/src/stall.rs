@@ -1,4 +1,4 @@
-//! When writes are slowed or stopped so that flushes and compactions keep up, by RocksDB's rules.
+//! Decides by RocksDB's rules when writes are slowed or stopped, so that flushes and compactions keep up.
 
 use std::fmt;
 

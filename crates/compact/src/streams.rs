@@ -44,7 +44,7 @@ pub struct Stream {
     pub last: Vec<u8>,
     /// The next user key after `last` in the flush, of any stream; `None`: there is none.
     pub end: Option<Vec<u8>>,
-    /// The approximate bytes of its keys and values.
+    /// The approximate bytes of the stream's keys and values.
     pub bytes: u64,
     /// The keys of the stream came in descending order.
     pub falls: bool,

@@ -23,9 +23,10 @@ pub enum Style {
 /// See the example of [`CompactionOptionsUniversal`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CompactionStopStyle {
-    /// When the next run is not of similar size as the last one.
+    /// The compaction stops taking in runs if the next run differs in size from the last one.
     SimilarSize,
-    /// When the next run is larger than all taken in together. The default.
+    /// The compaction stops taking in runs if the next run is larger than the sum of those taken in. The
+    /// default.
     #[default]
     TotalSize,
 }

@@ -131,7 +131,7 @@ impl CompactionTombstones {
                 _ => fragment.end,
             };
             let mut kept = Kept::new(start, end);
-            // Queried once for each fragment, and only if tombstones could be dropped.
+            // The result is computed once for each fragment, and only if tombstones could be dropped.
             let mut needed = None;
             let mut newer: Option<(usize, SeqNo)> = None;
             for (n, &seqno) in fragment.seqnos.iter().enumerate() {

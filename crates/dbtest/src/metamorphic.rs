@@ -33,7 +33,7 @@ pub struct Plan {
 pub struct FamilyPlan {
     /// The name of the family in the database.
     pub name: String,
-    /// The name of its comparator, for [`settings::comparator`](crate::settings::comparator).
+    /// The name of the family's comparator, for [`settings::comparator`](crate::settings::comparator).
     pub comparator: &'static str,
     /// The name of its merge operator, for [`settings::merge_operator`](crate::settings::merge_operator), or
     /// `nullptr`.

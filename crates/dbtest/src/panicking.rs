@@ -189,7 +189,7 @@ impl Fuse {
         self.panics.load(Ordering::Relaxed)
     }
 
-    /// Called by the user code at `site`: panics if it is due.
+    /// The user code at `site` calls this function, which panics if a panic is due.
     pub fn pass(&self, site: Site) {
         if self.lit.load(Ordering::Relaxed) && self.burns_down(site) {
             self.panics.fetch_add(1, Ordering::Relaxed);

@@ -69,7 +69,7 @@ impl fmt::Debug for FileKey {
     }
 }
 
-/// A file's key as its header has it.
+/// A file's key in the encrypted form that its header has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrappedKey {
     /// The name of the master key, up to 255 bytes.

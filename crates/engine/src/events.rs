@@ -64,7 +64,7 @@ pub struct IngestedFile {
     pub file: u64,
     /// The level the file was placed in.
     pub level: usize,
-    /// The sequence number of all its entries; 0: none.
+    /// The sequence number of all entries of the file; 0: none.
     pub global_seqno: SeqNo,
     /// The size in bytes.
     pub bytes: u64,
@@ -712,7 +712,7 @@ impl fmt::Display for Event {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait EventListener: Send + Sync {
-    /// Called once per event.
+    /// The database calls this function once for each event.
     fn on_event(&self, event: &Event);
 
     /// Returns false to prevent the automatic recovery from `background_error`, which stops writes: RocksDB's

@@ -244,7 +244,7 @@ mod tests {
         let factory = *CompactOnDeletionCollectorFactory::new(4, 3);
         assert!(needs(factory, "ppppddsppp"));
         assert!(!needs(factory, "ppppddpppp"));
-        // Buckets have one entry each: 128 of them are considered together, as in RocksDB.
+        // Each bucket has one entry, and a window has 128 buckets, as in RocksDB.
         let far = |apart: usize| format!("d{}d{}d", "p".repeat(apart), "p".repeat(apart));
         assert!(needs(factory, &far(62)));
         assert!(!needs(factory, &far(64)));

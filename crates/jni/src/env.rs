@@ -166,7 +166,7 @@ impl<'a> Env<'a> {
             return Err(Fail::Thrown);
         }
         let result = body();
-        // SAFETY: the frame is the one pushed above; no reference of it is kept.
+        // SAFETY: this function has pushed the frame, and no reference of the frame is kept.
         unsafe { jni!(self, PopLocalFrame, std::ptr::null_mut()) };
         result
     }

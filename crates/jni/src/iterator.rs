@@ -30,7 +30,7 @@ pub struct IteratorObject {
 struct Over {
     batch: jlong,
     family: ColumnFamily,
-    /// The number of the batch's changes at the last look.
+    /// The number of changes of the batch when its rows were last merged.
     changes: u64,
 }
 

@@ -210,7 +210,7 @@ impl Version {
         &self.blob_files
     }
 
-    /// The order of its keys.
+    /// The order of the family's keys.
     pub fn cmp(&self) -> &InternalComparator {
         &self.cmp
     }

@@ -236,7 +236,7 @@ const CLOSED_ROOT: [u8; 9] = [11, 62, 65, 84, 87, 33, 12, 47, 63];
 const CLOSED_LEAVES: [u8; 12] = [13, 10, 12, 23, 45, 37, 87, 81, 31, 64, 19, 50];
 /// One more leaf would close the root; all leaves are closed.
 const ALMOST_CLOSED: [u8; 10] = [10, 12, 44, 15, 55, 19, 76, 34, 22, 71];
-/// Filled in ascending order: a closed root over closed leaves.
+/// Keys are added in ascending order, which makes a closed root over closed leaves.
 const ASCENDING: [u8; 16] = [0, 6, 12, 18, 24, 30, 36, 42, 48, 54, 60, 66, 72, 78, 84, 90];
 /// Three levels; the upper halves of the first inner node and of some leaves are in a neighbour already.
 const HALF_SPLIT: [u8; 14] = [50, 10, 60, 20, 70, 80, 30, 40, 90, 25, 57, 54, 22, 53];

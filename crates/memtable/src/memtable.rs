@@ -135,7 +135,7 @@ impl Memtable {
         }
     }
 
-    /// The order of its keys.
+    /// The order of the memtable's keys.
     pub fn comparator(&self) -> &InternalComparator {
         self.tree.comparator()
     }

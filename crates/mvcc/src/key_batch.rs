@@ -88,7 +88,7 @@ impl<'a> KeyBatch<'a> {
         self.batch.get(key, timestamp, options)
     }
 
-    /// [`MvccBatch::put`].
+    /// Puts a value as [`MvccBatch::put`] does.
     ///
     /// # Errors
     /// `InvalidArgument` for a key that is not among those of the batch; those of the function named.
@@ -96,7 +96,7 @@ impl<'a> KeyBatch<'a> {
         self.of(key)?.put(key, timestamp, value)
     }
 
-    /// [`MvccBatch::put_blind`].
+    /// Puts a value as [`MvccBatch::put_blind`] does.
     ///
     /// # Errors
     /// Those of [`put`](Self::put).
@@ -104,7 +104,7 @@ impl<'a> KeyBatch<'a> {
         self.of(key)?.put_blind(key, timestamp, value)
     }
 
-    /// [`MvccBatch::delete`].
+    /// Deletes a key as [`MvccBatch::delete`] does.
     ///
     /// # Errors
     /// Those of [`put`](Self::put).
@@ -112,7 +112,7 @@ impl<'a> KeyBatch<'a> {
         self.of(key)?.delete(key, timestamp)
     }
 
-    /// [`MvccBatch::conditional_put`].
+    /// Puts a value as [`MvccBatch::conditional_put`] does.
     ///
     /// # Errors
     /// Those of [`put`](Self::put), and [`Error::ConditionFailed`].
@@ -128,7 +128,7 @@ impl<'a> KeyBatch<'a> {
             .conditional_put(key, timestamp, value, expected, allow_if_not_exists)
     }
 
-    /// [`MvccBatch::increment`].
+    /// Increments a value as [`MvccBatch::increment`] does.
     ///
     /// # Errors
     /// Those of [`put`](Self::put), and [`Error::Overflow`].
@@ -136,7 +136,7 @@ impl<'a> KeyBatch<'a> {
         self.of(key)?.increment(key, timestamp, by)
     }
 
-    /// [`MvccBatch::put_inline`].
+    /// Puts an inline value as [`MvccBatch::put_inline`] does.
     ///
     /// # Errors
     /// Those of [`put`](Self::put).
@@ -144,7 +144,7 @@ impl<'a> KeyBatch<'a> {
         self.of(key)?.put_inline(key, value)
     }
 
-    /// [`MvccBatch::conditional_put_inline`].
+    /// Puts an inline value as [`MvccBatch::conditional_put_inline`] does.
     ///
     /// # Errors
     /// Those of [`put`](Self::put), and [`Error::ConditionFailed`].
@@ -159,7 +159,7 @@ impl<'a> KeyBatch<'a> {
             .conditional_put_inline(key, value, expected, allow_if_not_exists)
     }
 
-    /// [`MvccBatch::increment_inline`].
+    /// Increments an inline value as [`MvccBatch::increment_inline`] does.
     ///
     /// # Errors
     /// Those of [`put`](Self::put), and [`Error::Overflow`].

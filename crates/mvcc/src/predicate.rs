@@ -238,7 +238,7 @@ struct DeletedRun {
     len: u64,
     /// The keys as single deletions, while the run may still be too short for a range tombstone.
     keys: Vec<Match>,
-    /// The statistics of its keys.
+    /// The statistics of the run's keys.
     live: MvccStats,
 }
 

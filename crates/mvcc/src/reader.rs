@@ -28,7 +28,7 @@ pub struct Reader<'a> {
     pub(crate) threshold: Timestamp,
     /// The range tombstones of the state that is read; `None` if there are none.
     ranges: Option<Arc<Ranges>>,
-    /// The totals that its scans are added to.
+    /// The totals to which the reader's scans are added.
     pub(crate) totals: Option<&'a ReadTotals>,
 }
 

@@ -51,7 +51,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The maximum length of its stored form.
+    /// The maximum length of the value's stored form.
     pub(crate) fn max_encoded_len(&self) -> usize {
         match self {
             Value::Bytes(bytes) => bytes.len().saturating_add(HEADER),

@@ -107,7 +107,8 @@ impl Probe<'_> {
         self.found_seqno(entries.newest(self.cmp, &self.query), low, high);
     }
 
-    /// Tombstones from `low` to `high` cover the key; `newest` is the newest that counts, or 0 if none does.
+    /// Records that tombstones from `low` to `high` cover the key. `newest` is the sequence number of the
+    /// newest tombstone that counts, or 0 if none counts.
     pub fn found_seqno(&mut self, newest: SeqNo, low: Bound<'_>, high: Bound<'_>) {
         self.covered = true;
         if newest > self.newest {

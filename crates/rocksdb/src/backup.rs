@@ -8,13 +8,13 @@ use crate::{DBCommon, Env, Error};
 
 /// A backup.
 pub struct BackupEngineInfo {
-    /// The time of its creation, in seconds since 1970.
+    /// The time at which the backup was created, in seconds since 1970.
     pub timestamp: i64,
     /// The number of the backup.
     pub backup_id: u32,
     /// The size of the backup in bytes.
     pub size: u64,
-    /// The number of its files.
+    /// The number of the backup's files.
     pub num_files: u32,
 }
 

@@ -83,7 +83,7 @@ impl<const TRANSACTION: bool> WriteBatchWithTransaction<TRANSACTION> {
         }
     }
 
-    /// The engine's batch, for reading.
+    /// The batch of the crate `esker`, for reading.
     pub(crate) fn checked(&self) -> Result<&esker::WriteBatch, Error> {
         match &self.damaged {
             Some((_, error)) => Err(error.clone()),

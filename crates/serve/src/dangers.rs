@@ -18,7 +18,7 @@ pub struct Loaded {
     sections: BTreeMap<String, BTreeMap<String, String>>,
     /// Options of the file that have no effect in Esker.
     pub lost: Vec<LostOption>,
-    /// The number of tables in its directory.
+    /// The number of tables in the directory of the OPTIONS file.
     tables: u64,
 }
 

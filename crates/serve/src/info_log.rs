@@ -100,7 +100,7 @@ pub struct Done {
     pub took_micros: Option<u64>,
     /// The output level of the job.
     pub output_level: u64,
-    /// The size of its output in bytes.
+    /// The size of the job's output in bytes.
     pub output_bytes: u64,
 }
 

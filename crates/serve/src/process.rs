@@ -10,9 +10,9 @@ use vfs::{FileSystem, OpenOptions};
 pub struct Process {
     /// The process id.
     pub id: u64,
-    /// The name of its program.
+    /// The name of the process's program.
     pub name: String,
-    /// The size of its resident memory in bytes.
+    /// The size of the process's resident memory in bytes.
     pub resident: u64,
     /// Bytes read from and written to disks; `None` if the kernel does not reveal them.
     pub io: Option<(u64, u64)>,

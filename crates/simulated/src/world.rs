@@ -11,7 +11,8 @@ use fastrand::Rng;
 
 use crate::schedule::{Candidate, Scheduler, Strategy, Turn};
 
-/// Called with the name of each named [`point`], on its thread and before another thread runs.
+/// The observer, which is called with the name of each named [`point`], on its thread and before another
+/// thread runs.
 pub type Observer = Arc<dyn Fn(&'static str) + Send + Sync>;
 
 /// The settings of a world.
@@ -36,7 +37,7 @@ pub struct Outcome {
     pub points: u64,
     /// The number of switches to another thread.
     pub switches: u64,
-    /// The time of its clock at the end.
+    /// The time of the world's clock at the end.
     pub time: Duration,
     /// The turns with which [`Strategy::Turns`] repeats the run.
     pub turns: Vec<Turn>,

@@ -504,7 +504,7 @@ impl TableCursor {
 
     fn hold_part(&mut self, part: BlockPin, partition: usize) {
         if self.partition != partition {
-            // The number of its block belongs to another part.
+            // The number of the current block belongs to the previous part of the index.
             self.block.clear();
             self.partition = partition;
         }

@@ -93,7 +93,7 @@ pub fn index(table: &Table) -> Result<Vec<IndexLine>> {
 pub struct BlockDump {
     /// The stored size in bytes, without the trailer.
     pub stored_size: u64,
-    /// The type byte of its trailer: the compression.
+    /// The type byte of the block's trailer, which is the compression.
     pub compression_type: u8,
     /// The uncompressed size in bytes.
     pub size: usize,

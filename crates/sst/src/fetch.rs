@@ -63,9 +63,9 @@ pub(crate) struct StoredBlock<'a> {
     pub contents: &'a [u8],
     /// The compression; that of `None` if it is uncompressed.
     pub type_byte: u8,
-    /// The type of its checksum ...
+    /// The type of the block's checksum.
     pub checksum: ChecksumType,
-    /// ... and the checksum, without the part that depends on the block's position.
+    /// The block's checksum, without the part that depends on the block's position.
     pub placeless: u32,
 }
 

@@ -8,7 +8,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// When set to anything but `0`, a missing tool fails the test that asks for it.
+/// The environment variable. If it is set to anything but `0`, a missing tool fails the test that asks for
+/// it.
 pub const REQUIRE_VARIABLE: &str = "ESKER_REQUIRE_TOOLS";
 
 /// The environment variable for a Python interpreter that can import `rocksdict`.

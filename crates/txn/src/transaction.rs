@@ -22,7 +22,7 @@ use crate::transaction_waits::TransactionWaits;
 /// Notified of a snapshot that
 /// [`set_snapshot_on_next_operation`](Transaction::set_snapshot_on_next_operation) asked for.
 pub trait TransactionNotifier: Send + Sync {
-    /// Called when the transaction has taken the snapshot.
+    /// The transaction calls this function when it has taken the snapshot.
     fn snapshot_created(&self, snapshot: &Snapshot);
 }
 
@@ -231,7 +231,7 @@ impl Transaction {
         &mut self.commit_time_batch
     }
 
-    /// The options of its writes.
+    /// The options of the transaction's writes.
     pub fn write_options(&self) -> &WriteOptions {
         &self.write_options
     }

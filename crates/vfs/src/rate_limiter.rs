@@ -140,7 +140,7 @@ pub struct RateLimiter {
     /// The maximum rate in bytes a second, if the rate is tuned.
     most: AtomicU64,
     grants: Mutex<Grants>,
-    /// Notified when a request is granted.
+    /// The condition variable that is notified when a request is granted.
     granted: Condvar,
 }
 

@@ -20,13 +20,13 @@ pub struct Summary {
     pub elapsed: Duration,
     /// The sum of the threads' times.
     pub busy: Duration,
-    /// The workload's addition to its line.
+    /// The text that the workload adds to its result line.
     pub message: String,
     /// The latencies by kind.
     pub latencies: BTreeMap<Op, Histogram>,
     /// True if the text shows the distributions.
     pub histogram: bool,
-    /// The number of operations of a background writer, which are not counted above.
+    /// The number of operations of a background writer. The other counts do not include them.
     pub background_done: u64,
     /// The latencies of the background writer.
     pub background: BTreeMap<Op, Histogram>,

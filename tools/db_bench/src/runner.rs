@@ -44,9 +44,9 @@ pub struct Shared {
 
 /// Observes the database while threads run.
 pub trait Observer: Sync {
-    /// Called by thread 0 at each line of `--stats_interval`.
+    /// The function that thread 0 calls at each line of `--stats_interval`.
     fn on_line(&self) {}
-    /// Called at the end of each interval.
+    /// The function that is called at the end of each interval.
     fn sample(&self) -> Sample {
         Sample::default()
     }
@@ -72,7 +72,7 @@ pub struct Thread<'a> {
     pub rng: Rng,
     /// The state shared with the other threads.
     pub shared: &'a Shared,
-    /// The workload's addition to its line.
+    /// The text that the workload adds to its result line.
     pub message: String,
     /// True for a background writer among readers: its operations are not added to the sum.
     pub excluded: bool,
@@ -383,7 +383,7 @@ pub fn run(
             latencies: flags.histogram || !flags.json.is_empty(),
             histogram: flags.histogram,
             stats_interval: match flags.stats_interval_seconds > 0 {
-                // The number of operations between two looks at the clock.
+                // The number of operations between two readings of the clock.
                 true => 1_000,
                 false => flags.stats_interval.max(0) as u64,
             },

@@ -12,7 +12,7 @@ use crate::output::{Failure, Out};
 
 /// Creates a checkpoint.
 pub fn checkpoint(args: &CheckpointArgs, out: &mut Out, progress: &Progress) -> Result<(), Failure> {
-    // Checked before the database is opened, because the open writes to it.
+    // The target directory is checked before the database is opened, because the open writes to the database.
     directory::check_is_new(&args.to)?;
     let db = open::writable(&args.database, false)?;
     let options = CheckpointOptions {

@@ -73,7 +73,7 @@ struct Promised {
 #[derive(Clone, Debug)]
 struct PromisedFile {
     size: u64,
-    /// The id of its column family.
+    /// The id of the file's column family.
     family: u32,
     /// The largest sequence number, for a table.
     largest_seqno: Option<SeqNo>,

@@ -6,7 +6,7 @@ use crate::value::FlagValue;
 pub struct Flag<F> {
     /// The name without dashes.
     pub name: &'static str,
-    /// The type of its value.
+    /// The type of the flag's value.
     pub type_name: &'static str,
     /// True if it can be used without a value.
     pub is_bool: bool,

@@ -57,7 +57,7 @@ thread_local! {
     static IN_FLIGHT: RefCell<Option<InFlight>> = const { RefCell::new(None) };
 }
 
-/// Called at named points of the engine.
+/// The simulation calls this function at named points of the engine.
 pub(crate) fn observe(shared: &Shared, point: &'static str) {
     match point {
         "logged" => IN_FLIGHT.with_borrow(|in_flight| match in_flight {

@@ -21,7 +21,8 @@ enum Mortal {
         /// Prefixes of names of points that are left out.
         exclude: Vec<String>,
     },
-    /// The file system, at a point of this number; and the policy for the files that the next process finds.
+    /// The file system in memory is killed at a chosen point. The policy determines the bytes that the next
+    /// process finds.
     Files {
         mem: MemFs,
         keep: Option<UnsyncedPolicy>,

@@ -155,7 +155,7 @@ struct Piece<'a> {
     classes: &'a Classes<'a>,
     project: &'a Project,
     class: &'a str,
-    /// The directory of its results.
+    /// The directory of the test class's results.
     dir: &'a Path,
 }
 

@@ -69,7 +69,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), String> {
 
 /// A compiled project of `crates/jni/judges`.
 pub struct Project {
-    /// The directory of its classes.
+    /// The directory of the project's compiled classes.
     pub classes: PathBuf,
     /// The class path.
     pub path: String,

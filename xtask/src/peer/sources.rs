@@ -171,7 +171,7 @@ fn in_directory(dir: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-/// `11.8.1` of `librocksdb-sys-0.19.0+11.8.1`.
+/// Returns the part after the plus sign: `11.8.1` of `librocksdb-sys-0.19.0+11.8.1`.
 fn after_plus(dir: &Path) -> Option<String> {
     let name = dir.file_name()?.to_string_lossy().into_owned();
     name.split_once('+').map(|(_, version)| version.to_owned())

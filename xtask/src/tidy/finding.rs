@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Finding {
     pub rule: &'static str,
     pub path: String,
-    /// Counted from 1; 0 for the file as a whole.
+    /// The line, counted from 1; 0 for the file as a whole.
     pub line: usize,
     pub message: String,
 }

@@ -86,7 +86,7 @@ pub fn check(sources: &[Source]) -> Vec<Finding> {
 /// A function outside of tests.
 struct Function<'a> {
     path: &'a str,
-    /// The line of its `fn`, counted from 1.
+    /// The line of the function's `fn`, counted from 1.
     at: usize,
     name: &'a str,
     lines: usize,

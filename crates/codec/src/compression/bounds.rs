@@ -27,7 +27,7 @@ pub(super) fn excessive(ty: CompressionType, claimed: u32, stored: usize) -> Err
 pub(super) struct Sizes {
     /// The length that the block claims to decompress to.
     pub claimed: u32,
-    /// The length of its compressed bytes.
+    /// The length of the block's compressed bytes.
     pub stored: usize,
     /// The maximum number of bytes that one compressed byte expands to.
     pub ratio: u64,

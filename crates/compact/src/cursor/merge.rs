@@ -17,7 +17,7 @@ enum Stop {
     Unknown,
     /// A deletion or range tombstone: the operands have no base value.
     Deleted,
-    /// The input is at their base value.
+    /// The input is at the base value of the operands.
     Base(Kind),
 }
 

@@ -126,7 +126,7 @@ pub fn plan_of_given_files(context: &PickContext<'_>, numbers: &[u64], output_le
     }))
 }
 
-/// The files `numbers` by their level, down to `output_level`.
+/// Returns the files with these numbers by level, down to `output_level`.
 fn by_level(version: &Version, numbers: &[u64], output_level: usize) -> Result<Vec<Vec<u64>>> {
     if output_level >= version.num_levels() {
         return Err(Error::invalid_argument(format!(

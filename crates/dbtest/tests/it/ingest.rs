@@ -166,7 +166,8 @@ fn sequence_numbers_of_l0_files_do_not_span_those_of_an_ingested_file() {
     db.put(b"a", b"1").unwrap();
     db.put(b"z", b"1").unwrap();
     flush(&db);
-    // The file has a key of the table, above which it goes, and none of the row in memory.
+    // The file has a key of the table, so it is placed above the table. It does not have the key of the row
+    // in memory.
     db.put(b"m", b"1").unwrap();
     let file = write_file(&options, "a.sst", &["a:2"]);
     db.ingest_external_file(&[file], &IngestExternalFileOptions::default())

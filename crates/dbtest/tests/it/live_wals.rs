@@ -38,7 +38,7 @@ struct Closed {
     wal: PathBuf,
     /// The complete contents of the WAL.
     whole: Vec<u8>,
-    /// The physical records of its first block.
+    /// The physical records of the first block of the WAL.
     records: Vec<Range<usize>>,
 }
 

@@ -149,7 +149,7 @@ fn runs_without_what_is_wanted_are_passed_over() {
         family.table.cache_index_and_filter_blocks = rng.bool();
         family.target_file_size_base = 512 << 10;
         let db = Db::open(&options, DIR).unwrap();
-        // Keys of one time are adjacent, so that runs differ.
+        // Keys with the same time are adjacent, so that runs of blocks have different times.
         let mut model: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
         for round in 0..3u64 {
             for i in 0..4_000u64 {

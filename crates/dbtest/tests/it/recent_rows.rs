@@ -172,7 +172,7 @@ fn rows_of_the_last_level_stay_there_in_leveled_compactions() {
     options.column_family.preclude_last_level_data_seconds = 0;
     let db = Db::open(&options, DIR).unwrap();
     put(&db, 0..10, "recent");
-    // A snapshot keeps their sequence numbers.
+    // A snapshot keeps the sequence numbers of the rows.
     let snapshot = db.snapshot();
     put(&db, 0..10, "more recent");
     flush(&db);

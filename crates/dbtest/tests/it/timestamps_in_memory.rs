@@ -124,7 +124,7 @@ fn a_flush_cuts_them_off_and_raises_the_lowest_that_is_read() {
     put(&db, "a", 12, "newest");
     let seen = |db: &Db| [8, 10, 11, 12].map(|timestamp| get(db, "a", timestamp).unwrap().unwrap());
     assert_eq!(seen(&db), ["new", "newer", "newer", "newest"]);
-    // The WAL has their timestamps too.
+    // The WAL has the timestamps of the rows, too.
     drop(db);
     let mut keeps = options.clone();
     keeps.avoid_flush_during_recovery = true;

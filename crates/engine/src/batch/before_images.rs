@@ -81,7 +81,7 @@ impl BeforeImages {
 /// `Corruption` for log data that begins as before images do and is malformed.
 pub(crate) fn images_of(batch: &WriteBatch) -> Result<Vec<BeforeImage<'_>>> {
     let mut images = Vec::new();
-    // The number of rows that have their images.
+    // The number of rows whose before images are recorded.
     let mut done = 0;
     for operation in batch.operations() {
         match operation? {

@@ -256,7 +256,8 @@ impl<'a> Operations<'a> {
         self.count
     }
 
-    /// Called after the last operation: `Corruption` unless their number equals the count in the header.
+    /// Checks the end of a batch after the last operation: `Corruption` unless the number of operations
+    /// equals the count in the header.
     pub fn check_count(&self) -> Result<()> {
         if self.seen == self.count {
             return Ok(());

@@ -216,7 +216,7 @@ impl BlobFileCache {
                 touched: AtomicBool::new(false),
             }),
         };
-        // Called without the lock of `open`, because closing a file takes that lock.
+        // The caller does not hold the lock of `open`, because closing a file takes that lock.
         self.limit.opened(OpenBlobFile {
             cache: self.itself.clone(),
             number,

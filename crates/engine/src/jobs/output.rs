@@ -304,7 +304,7 @@ impl<'a> TableOutputs<'a> {
         collectors
     }
 
-    /// Called before an entry is added to the open table, which is returned.
+    /// Returns the open table. The caller calls this function before it adds an entry.
     #[inline(always)]
     fn record_entry(&mut self, key: &[u8], value: &[u8]) -> Result<&mut OpenTable> {
         let limit = self.family.values.row_limit;

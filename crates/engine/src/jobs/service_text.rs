@@ -226,7 +226,7 @@ fn inside(text: &str) -> &str {
     text
 }
 
-/// True if each brace has its partner.
+/// True if all braces are balanced.
 fn is_balanced(text: &str) -> bool {
     let mut depth = 0u32;
     for byte in text.bytes() {

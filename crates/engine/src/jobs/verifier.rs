@@ -168,7 +168,8 @@ impl DbInner {
                     self.latch(VERIFY, panicked);
                     Vec::new()
                 }
-                // Stopped, or the rate has changed: the file is read from its beginning again.
+                // The verification was stopped, or the rate has changed: the file is read from its beginning
+                // again.
                 Ok(Err(_)) => continue,
             };
             {

@@ -117,9 +117,10 @@ pub trait CompactionService: Send + Sync {
     /// [`schedule`](Self::schedule) returned `Success`.
     fn wait(&self, scheduled_job_id: &[u8]) -> (CompactionServiceJobStatus, Vec<u8>);
 
-    /// Called when the database closes: pending calls of [`wait`](Self::wait) must return.
+    /// The database calls this function when it closes: pending calls of [`wait`](Self::wait) must return.
     fn cancel_awaiting_jobs(&self) {}
 
-    /// Called after a job ended with `Success`, with the outcome of the installation of its result.
+    /// The database calls this function after a job ended with `Success`, with the outcome of the
+    /// installation of its result.
     fn on_installation(&self, _scheduled_job_id: &[u8], _status: CompactionServiceJobStatus) {}
 }

@@ -7,8 +7,8 @@ use super::table::OptionValue;
 /// See the example of [`MetadataCacheOptions`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PinningTier {
-    /// Determined by the older options `pin_l0_filter_and_index_blocks_in_cache` and
-    /// `pin_top_level_index_and_filter`.
+    /// The older options `pin_l0_filter_and_index_blocks_in_cache` and `pin_top_level_index_and_filter`
+    /// decide.
     #[default]
     Fallback,
     /// The metadata of no table is pinned.

@@ -237,7 +237,7 @@ impl SstFileManager {
         self.trash.tracked.compaction_buffer()
     }
 
-    /// Reserves space for a compaction with inputs of `bytes`. `None` if it is not there.
+    /// Reserves space for a compaction with inputs of `bytes`. Returns `None` if there is too little space.
     pub(crate) fn reserve(self: &Arc<Self>, bytes: u64) -> Option<Reserved> {
         self.trash.tracked.reserve(bytes).then(|| Reserved {
             manager: self.clone(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-/// Called by a thread of the pool.
+/// The user's function that threads of the pool call.
 type Prepare = Arc<dyn Fn() + Send + Sync>;
 
 /// The current preparation of the threads of one kind.

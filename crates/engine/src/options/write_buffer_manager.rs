@@ -40,7 +40,7 @@ pub struct WriteBufferManager {
     /// Held while a member is added.
     joining: Mutex<()>,
     charge: Option<Charge>,
-    /// Taken briefly by writers that wait for memory.
+    /// The lock that writers take briefly while they wait for memory.
     waiting: Mutex<()>,
     freed: Condvar,
 }

@@ -43,7 +43,7 @@ pub struct Rows {
     front: Option<DbIterator>,
     /// The cursor of [`next_back`](DoubleEndedIterator::next_back); `None` until the first call.
     back: Option<DbIterator>,
-    /// Returned by the next call: the range cannot be read.
+    /// The error that the next call returns if the range cannot be read.
     refused: Option<Error>,
     done: bool,
 }

@@ -53,7 +53,7 @@ impl Default for SizeApproximationOptions {
 pub struct MemtableStats {
     /// The number of entries, deletions and old versions included, range deletions not.
     pub count: u64,
-    /// The bytes of their keys and values.
+    /// The bytes of the keys and values of these rows.
     pub size: u64,
 }
 

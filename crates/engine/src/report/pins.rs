@@ -193,7 +193,8 @@ impl fmt::Display for Pins {
             "held back: {} bytes of memtables, {} bytes of files",
             self.memtable_bytes, self.file_bytes
         )?;
-        // Grouped by the super version that they read; within a group the oldest comes first.
+        // The iterators are grouped by the super version that they read; within a group the oldest comes
+        // first.
         let mut readers: BTreeMap<(&str, u64), Vec<Duration>> = BTreeMap::new();
         for open in &self.iterators {
             let of_one = readers.entry((&open.column_family, open.super_version));

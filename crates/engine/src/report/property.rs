@@ -83,9 +83,9 @@ pub struct LiveFile {
 pub struct LevelMetadata {
     /// The number of the level, from 0.
     pub level: usize,
-    /// The number of its table files.
+    /// The number of the level's table files.
     pub files: usize,
-    /// The bytes of its table files.
+    /// The bytes of the level's table files.
     pub size: u64,
 }
 

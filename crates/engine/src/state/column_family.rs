@@ -31,7 +31,7 @@ pub(crate) struct Family {
     pub name: String,
     /// The first directory of the family: it holds blob files, and tables that no compaction has written.
     pub dir: PathBuf,
-    /// The directories of its tables.
+    /// The directories of the family's tables.
     pub paths: TablePaths,
     /// The options of the open. The options in force are in [`current`](Self::current).
     pub options: ColumnFamilyOptions,

@@ -39,7 +39,7 @@ pub(crate) struct DbInner {
     pub identity: Identity,
     /// The directory of the database.
     pub dir: PathBuf,
-    /// The directory of its WALs.
+    /// The directory of the database's WALs.
     pub wal_dir: PathBuf,
     /// The options of the open. Mutable ones are read from [`current`](Self::current).
     pub options: Options,

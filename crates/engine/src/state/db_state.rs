@@ -176,7 +176,7 @@ impl Recorded {
 pub(crate) struct PreparedSection {
     /// The number of the WAL that holds the section.
     pub wal: u64,
-    /// The rows of the section, if recovery found it. Otherwise the transaction has them.
+    /// The rows of the section, if recovery found the section. Otherwise its transaction has the rows.
     pub recovered: Option<Arc<WriteBatch>>,
 }
 

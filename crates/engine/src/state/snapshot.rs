@@ -29,7 +29,7 @@ struct Gate {
     /// True while new snapshots are prevented; read with a part locked. A thread that sets it and then locks
     /// each part once knows that no other thread is between this check and the end of taking a snapshot.
     closed: AtomicBool,
-    /// Locked while the gate is opened, and by threads that wait until it is open.
+    /// The mutex that is locked while the gate is opened, and by threads that wait until it is open.
     opening: Mutex<()>,
     opened: Condvar,
 }

@@ -69,7 +69,7 @@ pub(crate) struct Verifier {
     pub limiter: RateLimiter,
     pub bytes_read: AtomicU64,
     pub state: Mutex<VerifierState>,
-    /// Notified when the rate has changed, or the thread must end.
+    /// The condition variable that is notified when the rate has changed, or the thread must end.
     pub changed: Condvar,
 }
 

@@ -15,7 +15,8 @@ pub(crate) struct VersionSet {
     fs: Arc<dyn FileSystem>,
     dir: PathBuf,
     next_file: FileNumbers,
-    /// Locked only by the thread that has set `DbState::manifest_busy`, without the database mutex.
+    /// The MANIFEST. Only the thread that has set `DbState::manifest_busy` locks it, without the database
+    /// mutex.
     manifest: Mutex<Option<Manifest>>,
     max_size: u64,
 }

@@ -19,7 +19,7 @@ pub(crate) struct WriteSide {
     pub telling: Mutex<()>,
     /// Limits the rate of low-priority writes while compactions are behind.
     pub low_pri_limiter: RateLimiter,
-    /// Checked by writers before each write: set when something needs attention first.
+    /// The flag that writers check before each write. It is set when other work must be done first.
     pub attention: AtomicBool,
     /// The database's share of the memory of a write buffer manager.
     pub share: Option<Arc<Share>>,

@@ -343,7 +343,7 @@ impl DbState {
         }
     }
 
-    /// Called before memtables take the rows of a section in WAL `wal`.
+    /// The caller calls this function before memtables take the rows of a section in WAL `wal`.
     fn refer_to_section(&mut self, wal: u64, rows: &WriteBatch) {
         let mut last = None;
         for id in rows

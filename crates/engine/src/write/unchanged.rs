@@ -55,7 +55,7 @@ use crate::write::unchanged_range::check_no_timestamps;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct UnchangedKey<'a> {
-    /// The id of its column family.
+    /// The id of the key's column family.
     pub family: u32,
     /// The key, without a timestamp.
     pub key: &'a [u8],

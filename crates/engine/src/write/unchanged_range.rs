@@ -37,7 +37,7 @@ use crate::state::super_version::SuperVersion;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct UnchangedRange<'a> {
-    /// The id of its column family.
+    /// The id of the range's column family.
     pub family: u32,
     /// The first key; `None`: no bound.
     pub begin: Option<&'a [u8]>,

@@ -38,7 +38,7 @@ impl RangeIndex {
 
     /// The written range tombstones, for a caller that excludes other writers.
     pub fn current(&self) -> Option<Arc<Ranges>> {
-        // Relaxed: the flag was set by an earlier holder of the writers' lock.
+        // The load may be relaxed, because an earlier holder of the writers' lock has set the flag.
         match self.any.load(Ordering::Relaxed) {
             true => self.current.lock().ranges.clone(),
             false => None,

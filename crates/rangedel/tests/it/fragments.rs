@@ -99,7 +99,8 @@ fn built_sets_answer_as_the_list_does() {
                 set.iter().map(|f| f.seqnos[0]).max().unwrap_or(0)
             );
 
-            // The tombstones as a file would hold them, in the file's order: the linear path to the same set.
+            // The tombstones are built again in the order in which a file stores them, which is the linear
+            // path to the same set.
             let stored: Vec<_> = set.tombstones().collect();
             assert_eq!(stored.len(), set.num_tombstones());
             assert_eq!(FragmentedTombstones::build(stored, &cmp), set);

@@ -7,18 +7,18 @@ use crate::{AsColumnFamilyRef, Error};
 /// The size and the files of a column family.
 #[derive(Clone, Debug)]
 pub struct ColumnFamilyMetaData {
-    /// The bytes of its tables.
+    /// The bytes of the family's tables.
     pub size: u64,
     /// The name of the column family.
     pub name: String,
-    /// The number of its tables.
+    /// The number of the family's tables.
     pub file_count: usize,
 }
 
 /// A table of a database.
 #[derive(Clone, Debug)]
 pub struct LiveFile {
-    /// The name of its family.
+    /// The name of the table's family.
     pub column_family_name: String,
     /// The name of the file, after a slash.
     pub name: String,

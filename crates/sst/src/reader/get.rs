@@ -30,7 +30,7 @@ pub struct IndexSeek {
     leaf: Option<usize>,
 }
 
-/// Stands for a block number: the cache is not searched before the last step of the lookup.
+/// A placeholder for a block number, for lookups that search the cache only in their last step.
 const UNLOCATED: usize = usize::MAX;
 /// The counterpart of [`UNLOCATED`] for a lookup that does not ask the filter.
 const UNLOCATED_UNFILTERED: usize = usize::MAX - 1;

@@ -53,9 +53,9 @@ struct Queue {
 #[derive(Default)]
 struct Shared {
     queue: Mutex<Queue>,
-    /// Signalled when there is a block to compress, or when no more will come.
+    /// The condition variable that is signalled when there is a block to compress, or when no more will come.
     work: Condvar,
-    /// Signalled when a block was compressed.
+    /// The condition variable that is signalled when a block was compressed.
     done: Condvar,
 }
 

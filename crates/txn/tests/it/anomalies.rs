@@ -44,11 +44,11 @@ struct Running {
 /// The way in which a transaction reads.
 #[derive(Clone, Copy, PartialEq)]
 enum Reads {
-    /// Reads the newest committed state.
+    /// The transaction reads the newest committed state.
     Latest,
-    /// Reads from its snapshot, which the level does not require.
+    /// The transaction reads from its snapshot, although its isolation level does not require that.
     Snapshot,
-    /// Reads as a serializable transaction does.
+    /// The transaction reads as a serializable transaction does.
     Serializable,
 }
 

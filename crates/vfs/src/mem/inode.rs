@@ -84,7 +84,7 @@ pub(super) struct Data {
     /// Bytes after the end of a log, from a failed append that was truncated again. The disk may have them
     /// until the next append or sync.
     torn: Vec<u8>,
-    /// Written as a log: the kernel may write out a page during an append.
+    /// True for a file that is written as a log: the kernel may write out a page during an append.
     pub(super) log: bool,
     /// The modification time in seconds since 1970.
     pub(super) modified: u64,

@@ -538,7 +538,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         std::fs::write(&path, b"part").unwrap();
-        // Open for reading only: it can be neither written nor truncated.
+        // The file is open for reading only, so it can be neither written nor truncated.
         let file = File::open(&path).unwrap();
         let mut file = LogFile::new(file, &path, &CreateOptions::default(), false, 0);
         let full = Error::new(ErrorKind::NoSpace, "full");

@@ -189,7 +189,7 @@ impl RingState {
         match self.uring.submit_and_wait(1) {
             Ok(_) => Ok(()),
             Err(error) => match error.raw_os_error() {
-                // Interrupted, or the queue is full until completions are reaped.
+                // The call was interrupted, or the queue is full until completions are reaped.
                 Some(libc::EINTR | libc::EAGAIN | libc::EBUSY) => Ok(()),
                 _ => Err(error),
             },

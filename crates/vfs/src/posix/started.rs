@@ -66,9 +66,9 @@ impl Request<'_> {
 }
 
 enum Begun {
-    /// The kernel is reading.
+    /// The kernel is reading through io_uring.
     Ring(Ticket),
-    /// The kernel has a readahead hint.
+    /// The read is not started; the kernel has only got a readahead hint.
     Hinted(ReadBuffer),
 }
 

@@ -56,7 +56,7 @@ pub(super) struct Mapping {
 // SAFETY: a mapping belongs to the process, not to a thread. The type itself never reads or writes through
 // `start`.
 unsafe impl Send for Mapping {}
-// SAFETY: as above; `madvise` may be called from any thread.
+// SAFETY: a mapping belongs to the process, and `madvise` may be called from any thread.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {

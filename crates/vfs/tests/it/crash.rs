@@ -251,7 +251,7 @@ fn a_cut_is_durable_when_synced() {
     fs.truncate(p("f"), 50).unwrap();
     let seen = crashes(&fs, UnsyncedPolicy::Random, |fs| read(fs, "f"));
     assert_eq!(seen, [old[..50].to_vec(), old.clone()].into());
-    // A new writer truncates too: never new bytes before old ones.
+    // A new writer truncates the file, too: after a crash, new bytes are never followed by old ones.
     let mut file = fs.create(p("f"), &CreateOptions::default()).unwrap();
     file.append(&[200; 10]).unwrap();
     file.flush().unwrap();

@@ -116,7 +116,7 @@ fn reads_outlive_thread_file_and_reader() {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let content = bytes(200_000);
     for (name, file) in bodies(dir.path(), &content) {
-        // Started on a thread that ends, and whose file is closed.
+        // The reads are started on a thread that ends, and their file is closed.
         let other = file.clone();
         let begun = std::thread::spawn(move || {
             let start = |at: u64| other.start_read(at * 1000, 1000, ReadBuffer::default());

@@ -29,8 +29,8 @@ use pprof::ProfilerGuard;
 pub use cpu::thread_ends;
 use profile::{Group, Profile};
 
-/// The requested number of samples for each second of CPU time. It divides no rate at which a workload does
-/// something steadily; the kernel takes no more samples than it has ticks.
+/// The requested number of samples for each second of CPU time. The number is a prime, so that samples do not
+/// coincide with regular work of a workload. The kernel takes no more samples than it has ticks.
 const FREQUENCY: i32 = 997;
 /// The interval at which the CPU times of the threads are read. The time of a thread that ends is known up to
 /// its last interval.

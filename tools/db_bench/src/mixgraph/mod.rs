@@ -39,7 +39,7 @@ const VALUE_MOST: i64 = 1 << 20;
 /// The number of operations of the sequence that a thread takes at a time: enough that threads do not wait
 /// for each other, and few enough that they work at the same place of it.
 const SHARE: u64 = 32;
-/// In RocksDB's db_bench the kind of an operation is the number of the key modulo this.
+/// The modulus by which RocksDB's db_bench derives the kind of an operation from the number of its key.
 const LIKE_ROCKSDB_LEAST: i64 = 1_000;
 /// The maximum difference of the sum of the three ratios from 1.
 const RATIO_TOLERANCE: f64 = 1e-6;
@@ -60,7 +60,7 @@ pub enum Kind {
 pub struct Operation {
     /// The kind of the operation.
     pub kind: Kind,
-    /// The number of its key.
+    /// The number of the operation's key.
     pub key: u64,
     /// The size of the value of a Put in bytes.
     pub value_size: usize,

@@ -194,7 +194,7 @@ pub fn and_write(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Reads random keys, a hundred between looks at the clock and at the limits.
+/// Reads random keys. After every hundred keys it checks the clock and the limits.
 pub fn fast(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     const AT_ONCE: u64 = 100;
     // As in RocksDB, keys are drawn below the next power of two, so that some of them were never written.

@@ -23,8 +23,8 @@ pub fn prepare(params: &mut Params<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Runs the queries, as far apart as they were, by `--trace_replay_fast_forward`. Kinds of queries that a
-/// replay does not support are not counted.
+/// Runs the queries of the trace at their recorded intervals, divided by `--trace_replay_fast_forward`. Kinds
+/// of queries that a replay does not support are not counted.
 pub fn run(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let flags = params.flags;
     let reader = FileTraceReader::open(&PosixFs::new(), Path::new(&flags.trace_file))?;

@@ -94,8 +94,8 @@ fn as_nobody(place: &Path) -> Command {
     }
     let binary = place.join("esker");
     if !binary.exists() {
-        // Copied by another process: a child forked meanwhile would keep our file open for writing, and such
-        // a file cannot be executed.
+        // Another process copies the binary. If this process wrote it, a child that is forked meanwhile would
+        // keep the file open for writing, and such a file cannot be executed.
         let copied = Command::new("cp")
             .arg(env!("CARGO_BIN_EXE_esker"))
             .arg(&binary)

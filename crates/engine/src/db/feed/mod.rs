@@ -397,7 +397,7 @@ impl Feed {
         })
     }
 
-    /// The sequence number behind the last event: all rows with lower numbers, of any family, have come. 0
+    /// The sequence number after the last event: all rows with lower numbers, of any family, were returned. 0
     /// before the first event of a feed that begins with the oldest row.
     pub fn position(&self) -> SeqNo {
         self.position.unwrap_or(0)

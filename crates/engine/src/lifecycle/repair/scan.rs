@@ -35,7 +35,7 @@ pub(super) struct ScannedTable {
     pub session_id: Vec<u8>,
     /// The metadata of the file: number, size, bounds and sequence numbers.
     pub file: FileMetadata,
-    /// The blob files that its entries refer to.
+    /// The blob files that the table's entries refer to.
     pub blobs: BTreeSet<u64>,
     pub tombstones: Arc<FragmentedTombstones>,
     /// The first and last entry of the table, without range deletions.

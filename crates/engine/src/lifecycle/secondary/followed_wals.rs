@@ -234,7 +234,8 @@ impl FollowedWals {
         });
     }
 
-    /// Uses the next record of WAL `at`; `None` if there was one.
+    /// Reads and applies the next record of WAL `at`. Returns `None` if a record was applied, otherwise the
+    /// reason why none was.
     #[expect(clippy::too_many_arguments, reason = "what a catch-up knows")]
     fn take(
         &mut self,

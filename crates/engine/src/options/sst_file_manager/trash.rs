@@ -19,7 +19,7 @@ use super::tracked::{TRASH, TrackedFiles};
 use crate::options::logger::{InfoLogLevel, Logger};
 use crate::options::thread_pool::Next;
 
-/// The longest time between two looks at the clock. A test may advance the clock, which wakes no thread.
+/// The longest time between two readings of the clock. A test may advance the clock, which wakes no thread.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// The deletions of the databases that share a manager.
@@ -36,7 +36,7 @@ pub(super) struct Trash {
     /// The bytes of tracked files that wait for their deletion.
     pub bytes: AtomicU64,
     queue: Mutex<Queue>,
-    /// Notified when the queue or a bucket is empty, and at the end.
+    /// The condition variable that is notified when the queue or a bucket is empty, and at the end.
     emptied: Condvar,
     /// Held while a name is chosen and taken.
     naming: Mutex<()>,

@@ -43,12 +43,12 @@ pub(in crate::posix) fn start_writeback_after(_: &File, _: u64) -> io::Result<()
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Gives no advice.
+/// Does nothing: this system takes no advice about reads.
 pub(in crate::posix) fn advise(_: &File, _: Access) -> io::Result<()> {
     Ok(())
 }
 
-/// Gives no advice.
+/// Does nothing: this system takes no advice about reads.
 pub(in crate::posix) fn will_need(_: &File, _: u64, _: u64) -> io::Result<()> {
     Ok(())
 }
