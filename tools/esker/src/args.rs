@@ -384,7 +384,7 @@ pub struct TraceArgs {
     /// Creates the database if it does not exist
     #[arg(long, requires = "replay")]
     pub create_if_missing: bool,
-    /// Runs the queries so many times as fast as they were recorded
+    /// Runs the queries this number of times as fast as they were recorded
     #[arg(long, value_name = "X", default_value_t = 1.0, requires = "replay")]
     pub fast_forward: f64,
     /// Threads that run queries. With more than one their order is not that of the trace
@@ -408,7 +408,7 @@ pub struct AdviseArgs {
     /// The column family [default: default]
     #[arg(long, value_name = "NAME")]
     pub column_family: Option<String>,
-    /// Replays one key of so many [default: as many as keep ten million rows]
+    /// Replays one key in this number of keys [default: as many as keep ten million rows]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub one_in: Option<u64>,
     /// Bytes that a compaction reads and writes in a second, together

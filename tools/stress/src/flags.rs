@@ -573,7 +573,7 @@ impl Flags {
             && (self.test_secondary || self.open_read_only_one_in > 0)
         {
             return refuse(
-                "--sst_file_manager_bytes_per_truncate cannot be combined with --test_secondary or --open_read_only_one_in: other readers have the tables open that are cut",
+                "--sst_file_manager_bytes_per_truncate cannot be combined with --test_secondary or --open_read_only_one_in: a truncated table may be open in another database, which would find it damaged",
             );
         }
         if self.rate_limit_auto_wal_flush && (self.disable_wal || self.manual_wal_flush_one_in > 0) {

@@ -29,7 +29,7 @@ pub fn stale(canary: &Canary, root: &Path) -> Option<String> {
         Err(error) => Some(error.to_string()),
         Ok(text) => match text.matches(canary.right).count() {
             1 => None,
-            count => Some(format!("what it replaces stands there {count} times, not once")),
+            count => Some(format!("the original code occurs {count} times, not once")),
         },
     }
 }
@@ -208,10 +208,10 @@ impl Trial<'_> {
             match self.programs.run(catcher, "", FIRST_RUN, worker) {
                 End::Passed => Ok(start.elapsed()),
                 End::Failed(test) => Err(format!(
-                    "the test fails without it, too: {}",
+                    "the test fails without the bug, too: {}",
                     test.unwrap_or_default()
                 )),
-                End::Hung => Err("the test hangs without it, too".into()),
+                End::Hung => Err("the test hangs without the bug, too".into()),
             }
         });
         taken.clone()

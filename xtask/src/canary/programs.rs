@@ -98,7 +98,7 @@ enum Target<'a> {
 impl<'a> Wanted<'a> {
     fn parse(args: &'a [&'a str]) -> Result<Wanted<'a>, String> {
         let ["-p", package, rest @ ..] = args else {
-            return Err(format!("{args:?}: a package is first"));
+            return Err(format!("{args:?}: the first arguments must be -p and a package"));
         };
         let mut rest = rest;
         let mut wanted = Wanted {

@@ -469,9 +469,9 @@ pub const WORKLOADS: &[Workload] = &[
         "CRC-32C of `block_size` bytes, 5,000 MB of them",
         RunMode::Threads(codec::crc32c),
     ),
-    Workload::new("xxhash", "xxHash of the same", RunMode::Threads(codec::xxhash)),
-    Workload::new("xxhash64", "xxHash64 of the same", RunMode::Threads(codec::xxhash64)),
-    Workload::new("xxh3", "XXH3 of the same", RunMode::Threads(codec::xxh3)),
+    Workload::new("xxhash", "xxHash of the same bytes", RunMode::Threads(codec::xxhash)),
+    Workload::new("xxhash64", "xxHash64 of the same bytes", RunMode::Threads(codec::xxhash64)),
+    Workload::new("xxh3", "XXH3 of the same bytes", RunMode::Threads(codec::xxh3)),
     Workload::new(
         "acquireload",
         "loads an atomic pointer",
