@@ -34,7 +34,7 @@ pub enum Workload {
     OverwriteAndWait,
     /// Overwrites at full speed; the time of an operation is the 99.9th percentile.
     OverwriteTail,
-    /// Random keys, every write synced: a hundredth of the writes of the others.
+    /// Writes random keys and syncs every write. It makes a hundredth of the writes of the other workloads.
     FillSync,
     /// Two memtables and more of random keys, not compacted yet, become one level. An operation is a KiB of
     /// input.

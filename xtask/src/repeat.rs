@@ -138,7 +138,7 @@ fn command(binary: &TestBinary, test: &str) -> Command {
     command
 }
 
-/// The order that follows from the round.
+/// Shuffles the tests into the order that the number of the round determines.
 fn shuffle<T>(all: &mut [T], round: u64) {
     // SplitMix64.
     let mut state = round.wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -10,7 +10,7 @@ pub(crate) const DELETION: u32 = u32::MAX;
 pub(crate) struct Row {
     pub(crate) seqno: SeqNo,
     pub(crate) key: u32,
-    /// Bytes of its value, or [`DELETION`].
+    /// The size of the row's value in bytes, or [`DELETION`].
     pub(crate) value: u32,
 }
 

@@ -33,7 +33,7 @@ pub struct rocksdb_transaction_t {
 #[derive(Default)]
 pub struct TransactionTimestamps {
     commit: Option<u64>,
-    /// The time of its reads, by which keys would be validated.
+    /// The timestamp of the transaction's reads, by which its keys would be validated.
     read: Option<u64>,
 }
 

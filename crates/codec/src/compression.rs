@@ -25,7 +25,7 @@ mod features;
 #[cfg(all(test, feature = "default"))]
 mod tests;
 
-// The default features are all codecs.
+// All codecs are default features.
 #[cfg(not(feature = "default"))]
 #[cfg_attr(
     not(feature = "default"),

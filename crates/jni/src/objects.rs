@@ -35,7 +35,7 @@ pub enum Layer {
     Ttl(DbWithTtl),
     /// Transactions with locks: writes without a transaction lock their keys, too.
     Locks(TransactionDB),
-    /// Transactions with validation at commit.
+    /// The layer is a database with optimistic transactions, which are validated at their commits.
     Validation(OptimisticTransactionDB),
 }
 

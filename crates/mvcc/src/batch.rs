@@ -158,7 +158,7 @@ impl<'a> MvccBatch<'a> {
         self.stats
     }
 
-    /// The cost of the reads of its operations so far.
+    /// The cost of the reads of the batch's operations so far.
     pub fn counters(&self) -> ReadCounters {
         self.counters
     }

@@ -30,7 +30,8 @@ impl MvccBatch<'_> {
         let mut removed = MvccStats::at(now);
         if self.options().statistics {
             removed = match known {
-                // Range tombstones are accounted for where they are removed.
+                // The statistics of range tombstones are left out here, because the removal of the tombstones
+                // accounts for them.
                 Some(mut known) => {
                     if let Some(ranges) = &self.ranges {
                         known -= ranges.window(span, Timestamp::ZERO, Timestamp::MAX).weigh(now);

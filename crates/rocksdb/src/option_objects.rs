@@ -314,7 +314,8 @@ impl Options {
         self.limit_rate(rate_bytes_per_sec, refill_period_us, fairness, false);
     }
 
-    /// Limits them with an automatic rate, between a twentieth of this rate and all of it.
+    /// Limits the writes of flushes and compactions with an automatic rate, between a twentieth of this rate
+    /// and the whole rate.
     pub fn set_auto_tuned_ratelimiter(
         &mut self,
         rate_bytes_per_sec: i64,

@@ -33,7 +33,7 @@ pub struct Observer {
 struct Manifest {
     name: String,
     replay: Replay,
-    /// The first record.
+    /// The first record of the MANIFEST, by which a replaced file of the same name is noticed.
     first: Vec<u8>,
     /// The last record, and its offset.
     last: Vec<u8>,

@@ -241,7 +241,7 @@ impl Transaction {
         self.write_options = options;
     }
 
-    /// The time since its beginning, by the clock of the options; zero for an optimistic transaction.
+    /// The time since the transaction began, by the clock of the options; zero for an optimistic transaction.
     pub fn elapsed_time(&self) -> Duration {
         match &self.control {
             Control::Locks(locking) => locking.now().saturating_sub(locking.start),

@@ -43,7 +43,7 @@ impl ReadBuffer {
         }
     }
 
-    /// Keeps only `len` of its bytes from `start` on, or as many as there are.
+    /// Keeps only `len` bytes of the buffer from `start` on, or fewer if the buffer ends earlier.
     pub(crate) fn narrow(&mut self, start: usize, len: usize) {
         let start = start.min(self.len);
         self.len = len.min(self.len - start);

@@ -231,7 +231,7 @@ impl<'a> Lives<'a> {
                 lacks_room: AtomicBool::new(false),
                 stopped: AtomicBool::new(false),
             })],
-            // No thread wakes up without work, so that a deadlock is found.
+            // Periodic work is off, so that no thread wakes up without work and a deadlock is found.
             stats_dump_period_sec: 0,
             ..Options::default()
         };

@@ -634,10 +634,10 @@ class Options(ColumnFamilyOptions, total=False):
     best_efforts_recovery: bool
 
     # The seconds for which WALs that no recovery needs are kept after their last change, for
-    # `Db::get_updates_since`, in the directory `archive` beside the others. Their age is checked every
-    # half of that, and at least every ten minutes. With this option or `wal_size_limit_mb` WALs are not
-    # recycled. Its name in the OPTIONS file is `WAL_ttl_seconds`. 0: no limit, and without
-    # `wal_size_limit_mb` no archive. Default: 0.
+    # `Db::get_updates_since`, in the subdirectory `archive` of the directory of WALs. Their age is
+    # checked every half of that, and at least every ten minutes. With this option or
+    # `wal_size_limit_mb` WALs are not recycled. Its name in the OPTIONS file is `WAL_ttl_seconds`. 0:
+    # no limit, and without `wal_size_limit_mb` no archive. Default: 0.
     wal_ttl_seconds: int | str
 
     # The maximum size of these WALs together in MiB, beyond which the oldest are deleted. Its name in

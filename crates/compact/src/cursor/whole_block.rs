@@ -141,8 +141,8 @@ impl<C: BlockwiseCursor> CompactionCursor<C> {
             };
             let trailer = internal_key::trailer(internal);
             let seqno = trailer >> 8;
-            // Another version of the previous user key, or a key that has it as a prefix, is not the plain
-            // case.
+            // The plain case excludes another version of the previous user key, and a key that has the
+            // previous user key as a prefix.
             if trailer as u8 != Kind::Value as u8 || common + TRAILER_LEN >= last_len {
                 return ControlFlow::Break(());
             }

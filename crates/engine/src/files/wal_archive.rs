@@ -1,5 +1,5 @@
-//! The archive: WALs that no recovery needs, kept for readers of updates in the directory `archive` beside
-//! the live ones, as RocksDB keeps them, until they are too old (`WAL_ttl_seconds`) or too many
+//! The archive: WALs that no recovery needs, kept for readers of updates in the subdirectory `archive` of the
+//! directory of live WALs, as RocksDB keeps them, until they are too old (`WAL_ttl_seconds`) or too many
 //! (`WAL_size_limit_MB`), and for the cursors of change feeds, without these options too.
 //!
 //! The thread that deletes files moves a WAL there instead of deleting it, by one rename: after a crash the

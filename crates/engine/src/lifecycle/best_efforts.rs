@@ -85,7 +85,8 @@ fn named_in_current(options: &Options, dir: &Path) -> Option<u64> {
     }
 }
 
-/// Reads MANIFEST `number`: its last possible state, and whether that is its last one, with all files.
+/// Reads MANIFEST `number`. Returns the last state of which all files exist, and true if that is the last
+/// state of the MANIFEST.
 fn read_one(options: &Options, dir: &Path, number: u64) -> Result<(ManifestTail, ManifestState, bool)> {
     let path = filename::manifest(dir, number);
     let file = options.fs.open_random(&path, &OpenOptions::default())?;

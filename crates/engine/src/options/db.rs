@@ -161,10 +161,10 @@ option_table! {
         /// error as ever. Secondaries ignore the option. Default: false.
         best_efforts_recovery: bool = false, domain["false", "false", "true"];
         /// The seconds for which WALs that no recovery needs are kept after their last change, for
-        /// `Db::get_updates_since`, in the directory `archive` beside the others. Their age is checked every
-        /// half of that, and at least every ten minutes. With this option or `wal_size_limit_mb` WALs are not
-        /// recycled. Its name in the OPTIONS file is `WAL_ttl_seconds`. 0: no limit, and without
-        /// `wal_size_limit_mb` no archive. Default: 0.
+        /// `Db::get_updates_since`, in the subdirectory `archive` of the directory of WALs. Their age is
+        /// checked every half of that, and at least every ten minutes. With this option or
+        /// `wal_size_limit_mb` WALs are not recycled. Its name in the OPTIONS file is `WAL_ttl_seconds`. 0:
+        /// no limit, and without `wal_size_limit_mb` no archive. Default: 0.
         wal_ttl_seconds: u64 = 0, domain["0", "0", "1", "1000000"];
         /// The maximum size of these WALs together in MiB, beyond which the oldest are deleted. Its name in
         /// the OPTIONS file is `WAL_size_limit_MB`. 0: no limit, and without `wal_ttl_seconds` no archive.

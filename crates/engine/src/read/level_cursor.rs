@@ -306,7 +306,8 @@ impl LevelCursor {
         if let Some(open) = &self.own_files {
             cursor.read_through(self.tables.open_file(metadata, open)?);
         } else {
-            // Only users count as readers. A compaction has files that are opened for it alone.
+            // Only reads of users are sampled: a compaction has its own file handles, and takes the other
+            // branch.
             metadata.sample_read();
         }
         match self.cursor.take() {

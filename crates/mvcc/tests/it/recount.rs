@@ -74,7 +74,7 @@ fn a_record_that_cannot_be_is_not_believed() {
         store.gc_score(Duration::from_secs(1), NOW).unwrap().unwrap();
         plant(&db, 0, good);
     }
-    // More live data than data: this does not need a check of each field.
+    // The record claims more live data than data, which is found without a check of each field.
     let good = told(&db, 1);
     plant(&db, 1, told(&db, 3) + told(&db, 5) + 1);
     let store = store(&db);

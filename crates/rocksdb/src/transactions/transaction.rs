@@ -122,7 +122,7 @@ impl<DB> Transaction<'_, DB> {
         Ok(self.inner.lock().rollback_to_save_point()?)
     }
 
-    /// The rows that it has written.
+    /// The rows that the transaction has written.
     pub fn get_writebatch(&self) -> WriteBatchWithTransaction<true> {
         WriteBatchWithTransaction::of(self.inner.lock().write_batch().clone())
     }

@@ -29,8 +29,8 @@ impl KeyPrefix {
         }
     }
 
-    /// The prefix of the internal key that shares `common` bytes with this one, followed by `rest`. `None` if
-    /// one of them is short.
+    /// Returns the prefix of the internal key that consists of the first `common` bytes of this key and of
+    /// `rest`. `None` if one of the two keys is shorter than a prefix.
     #[inline(always)]
     fn next(self, common: usize, rest: &[u8]) -> Option<KeyPrefix> {
         if !self.whole || common + rest.len() < PREFIX_LEN + TRAILER_LEN {

@@ -31,7 +31,7 @@ pub(super) enum Refusal {
     Held {
         /// The holders, without the transaction that asks.
         by: Vec<TransactionId>,
-        /// The time after which it may be taken, if it may.
+        /// The time after which the lock may be taken from its holders; `None` if they do not expire.
         expires: Option<Duration>,
     },
     /// The limit of the family's locks is reached.

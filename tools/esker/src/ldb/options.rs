@@ -159,7 +159,8 @@ fn change_tables(family: &mut ColumnFamilyOptions, line: &Line) -> Result<(), Fa
         table.block_size = positive("block_size", size)? as u64;
         changed = true;
     }
-    // Indexes are always searched in the same way, whatever the distances of their keys.
+    // The option has no effect, because indexes are always searched in the same way, whatever the distances
+    // of their keys.
     if line.double("uniform_cv_threshold")?.is_some() {
         changed = true;
     }
