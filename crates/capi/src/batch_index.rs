@@ -14,7 +14,7 @@ use crate::family_handle::{FamilyPtr, family};
 use crate::ffi::*;
 use crate::iterator::rocksdb_iterator_t;
 use crate::options::rocksdb_options_t;
-use crate::read::rocksdb_pinnableslice_t;
+use crate::pinned::{boxed_pinned, rocksdb_pinnableslice_t};
 use crate::read_options::rocksdb_readoptions_t;
 
 /// `rocksdb_writebatch_wi_t`: only a pointer, because `rocksdb_free` releases the object that a transaction
@@ -307,9 +307,7 @@ unsafe fn pinned_over(
 ) -> *mut rocksdb_pinnableslice_t {
     fallible(errptr, || {
         let value = get_over(b, db, options, cf, key)?;
-        Ok(value.map_or(std::ptr::null_mut(), |value| {
-            boxed(rocksdb_pinnableslice_t(value))
-        }))
+        Ok(boxed_pinned(value, rocksdb_pinnableslice_t))
     })
 }
 

@@ -18,9 +18,16 @@ struct Watched(Mutex<HashMap<usize, bool>>);
 
 static WATCHED: OnceLock<Option<Watched>> = OnceLock::new();
 
+#[inline]
 fn watched() -> Option<&'static Watched> {
     let on = || std::env::var_os("ESKER_CHECKED_HANDLES").is_some_and(|value| value == "1");
     WATCHED.get_or_init(|| on().then(Watched::default)).as_ref()
+}
+
+/// True if objects are checked.
+#[inline]
+pub fn is_on() -> bool {
+    watched().is_some()
 }
 
 /// Records that an object was created.
@@ -28,6 +35,12 @@ pub fn made<T>(object: *mut T) {
     if let Some(watched) = watched().filter(|_| size_of::<T>() > 0) {
         watched.0.lock().insert(object.addr(), true);
     }
+}
+
+/// Reports the second release of an object.
+#[cold]
+pub fn report_second_release<T>(object: *mut T) {
+    report(object, RELEASED);
 }
 
 /// Returns the object at `object`, or reports that it does not exist.
@@ -46,10 +59,13 @@ pub unsafe fn taken<T>(object: *mut T) -> Option<Box<T>> {
     match was_live {
         // The memory of a destroyed object is not freed, so that later uses are detected.
         Some(true) => Some(Box::new(object.read())),
-        Some(false) => report::<T>(object, "was given back before"),
-        None => report::<T>(object, "was not made by this library"),
+        Some(false) => report(object, RELEASED),
+        None => report(object, "was not made by this library"),
     }
 }
+
+/// The report of an object that was released before.
+const RELEASED: &str = "was given back before";
 
 #[cold]
 fn report<T>(object: *mut T, what: &str) -> Option<Box<T>> {

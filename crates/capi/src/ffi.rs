@@ -22,7 +22,7 @@ macro_rules! api {
     (fn $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($arg: $type),*) $(-> $ret)? {
-            $crate::ffi::guard(stringify!($name), || $body)
+            $crate::ffi::guard(stringify!($name), move || $body)
         }
     };
 }
@@ -60,12 +60,20 @@ impl<T> Zero for *const T {
 #[inline]
 pub fn guard<R: Zero>(name: &str, body: impl FnOnce() -> R) -> R {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
-        match refused(&*payload) {
-            Some(error) => complain(&format!("{name}: {}", error_text(&error))),
-            None => complain(&format!("{name} panicked")),
-        }
+        report_unwinding(name, payload);
         R::zero()
     })
+}
+
+/// Writes to standard error why the exported function `name` was left. Not a part of the exported functions:
+/// each of them would save registers for it at every call.
+#[cold]
+#[inline(never)]
+fn report_unwinding(name: &str, payload: Box<dyn Any + Send>) {
+    match refused(&*payload) {
+        Some(error) => complain(&format!("{name}: {}", error_text(&error))),
+        None => complain(&format!("{name} panicked")),
+    }
 }
 
 /// The payload that unwinds to the border: a length that no buffer can have.
@@ -90,15 +98,16 @@ fn refused(payload: &(dyn Any + Send)) -> Option<Error> {
 
 /// Returns the error of an unwinding: a refused length, or a panic.
 #[cold]
-fn unwound(payload: &(dyn Any + Send)) -> Error {
-    refused(payload).unwrap_or_else(|| Error::corruption("internal error: a panic"))
+#[inline(never)]
+fn unwound(payload: Box<dyn Any + Send>) -> Error {
+    refused(&*payload).unwrap_or_else(|| Error::corruption("internal error: a panic"))
 }
 
 /// Runs a body that may fail: the error or the panic goes to `errptr`, and zero is returned.
 ///
 /// # Safety
 /// `errptr` is NULL or points to NULL or a pointer from malloc.
-#[inline]
+#[inline(always)]
 pub unsafe fn fallible<R: Zero>(errptr: *mut *mut c_char, body: impl FnOnce() -> Result<R>) -> R {
     attempt(body).unwrap_or_else(|error| {
         set_error(errptr, &error);
@@ -107,9 +116,9 @@ pub unsafe fn fallible<R: Zero>(errptr: *mut *mut c_char, body: impl FnOnce() ->
 }
 
 /// Runs a body, and returns the error of its unwinding as its own.
-#[inline]
+#[inline(always)]
 pub fn attempt<R>(body: impl FnOnce() -> Result<R>) -> Result<R> {
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(unwound(&*payload)))
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(unwound(payload)))
 }
 
 /// Stores the text of `error` in `errptr`, and frees the text that is there.

@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int};
 
 use crate::ffi::*;
 use crate::generated::structs::*;
-use crate::objects::{rocksdb_backup_engine_options_t, rocksdb_block_based_table_options_t, rocksdb_cache_t, rocksdb_column_family_handle_t, rocksdb_column_family_metadata_options_t, rocksdb_column_family_metadata_t, rocksdb_compaction_options_t, rocksdb_compactionfilter_t, rocksdb_compactionfiltercontext_t, rocksdb_compactionjobinfo_t, rocksdb_compactoptions_t, rocksdb_comparator_t, rocksdb_create_backup_options_t, rocksdb_dbpath_t, rocksdb_env_t, rocksdb_envoptions_t, rocksdb_eventlistener_t, rocksdb_externalfileingestioninfo_t, rocksdb_file_checksum_gen_factory_t, rocksdb_filterpolicy_t, rocksdb_flushjobinfo_t, rocksdb_hyper_clock_cache_options_t, rocksdb_level_metadata_t, rocksdb_livefiles_storage_info_t, rocksdb_logger_t, rocksdb_lru_cache_options_t, rocksdb_memory_allocator_t, rocksdb_memory_consumers_t, rocksdb_mergeoperator_t, rocksdb_open_and_compact_options_t, rocksdb_options_t, rocksdb_perfcontext_t, rocksdb_pinnable_handle_t, rocksdb_pinnable_multi_get_t, rocksdb_pinnableslice_t, rocksdb_ratelimiter_t, rocksdb_readoptions_t, rocksdb_slicetransform_t, rocksdb_sst_file_manager_t, rocksdb_sst_partitioner_factory_t, rocksdb_sstfilewriter_t, rocksdb_subcompactionjobinfo_t, rocksdb_table_properties_t, rocksdb_wal_file_t, rocksdb_wal_files_t, rocksdb_write_buffer_manager_t, rocksdb_writebatch_t, rocksdb_writestallinfo_t};
+use crate::objects::{rocksdb_backup_engine_options_t, rocksdb_block_based_table_options_t, rocksdb_cache_t, rocksdb_column_family_handle_t, rocksdb_column_family_metadata_options_t, rocksdb_column_family_metadata_t, rocksdb_compaction_options_t, rocksdb_compactionfilter_t, rocksdb_compactionfiltercontext_t, rocksdb_compactionjobinfo_t, rocksdb_compactoptions_t, rocksdb_comparator_t, rocksdb_create_backup_options_t, rocksdb_dbpath_t, rocksdb_env_t, rocksdb_envoptions_t, rocksdb_eventlistener_t, rocksdb_externalfileingestioninfo_t, rocksdb_file_checksum_gen_factory_t, rocksdb_filterpolicy_t, rocksdb_flushjobinfo_t, rocksdb_hyper_clock_cache_options_t, rocksdb_level_metadata_t, rocksdb_livefiles_storage_info_t, rocksdb_logger_t, rocksdb_lru_cache_options_t, rocksdb_memory_allocator_t, rocksdb_memory_consumers_t, rocksdb_mergeoperator_t, rocksdb_open_and_compact_options_t, rocksdb_options_t, rocksdb_perfcontext_t, rocksdb_pinnable_multi_get_t, rocksdb_ratelimiter_t, rocksdb_readoptions_t, rocksdb_slicetransform_t, rocksdb_sst_file_manager_t, rocksdb_sst_partitioner_factory_t, rocksdb_sstfilewriter_t, rocksdb_subcompactionjobinfo_t, rocksdb_table_properties_t, rocksdb_wal_file_t, rocksdb_wal_files_t, rocksdb_write_buffer_manager_t, rocksdb_writebatch_t, rocksdb_writestallinfo_t};
 
 api!(fn rocksdb_create_backup_options_destroy(object: *mut rocksdb_create_backup_options_t) { free_box(object) });
 
@@ -164,8 +164,6 @@ api!(fn rocksdb_optimistictransactiondb_options_destroy(object: *mut rocksdb_opt
 
 api!(fn rocksdb_optimistictransaction_options_destroy(object: *mut rocksdb_optimistictransaction_options_t) { free_box(object) });
 
-api!(fn rocksdb_pinnableslice_destroy(object: *mut rocksdb_pinnableslice_t) { free_box(object) });
-
 api!(fn rocksdb_memory_consumers_destroy(object: *mut rocksdb_memory_consumers_t) { free_box(object) });
 
 api!(fn rocksdb_statistics_histogram_data_create() -> *mut rocksdb_statistics_histogram_data_t { boxed(rocksdb_statistics_histogram_data_t::default()) });
@@ -175,8 +173,6 @@ api!(fn rocksdb_statistics_histogram_data_destroy(object: *mut rocksdb_statistic
 api!(fn rocksdb_wait_for_compact_options_create() -> *mut rocksdb_wait_for_compact_options_t { boxed(rocksdb_wait_for_compact_options_t::default()) });
 
 api!(fn rocksdb_wait_for_compact_options_destroy(object: *mut rocksdb_wait_for_compact_options_t) { free_box(object) });
-
-api!(fn rocksdb_pinnable_handle_destroy(object: *mut rocksdb_pinnable_handle_t) { free_box(object) });
 
 api!(fn rocksdb_open_and_compact_options_destroy(object: *mut rocksdb_open_and_compact_options_t) { free_box(object) });
 

@@ -27,24 +27,57 @@ pub struct rocksdb_iterator_t {
     /// The error that prevented the creation of the iterator, or an impossible length in a seek: it is
     /// invalid, and this is its status.
     error: Option<Error>,
+    /// The row that the iterator is at. Every move sets it, so that a look at it is only a load.
+    row: Row,
+}
+
+/// A row as C reads it. The pointers are valid until the iterator moves.
+#[derive(Clone, Copy)]
+struct Row {
+    key: rocksdb_slice_t,
+    value: rocksdb_slice_t,
+}
+
+impl Row {
+    /// No row: the pointers are NULL, which those of a row never are.
+    const NONE: Row = Row {
+        key: rocksdb_slice_t::NULL,
+        value: rocksdb_slice_t::NULL,
+    };
 }
 
 /// `rocksdb_slice_t`, returned by value.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub struct rocksdb_slice_t {
     pub data: *const c_char,
     pub size: usize,
 }
 
-impl Zero for rocksdb_slice_t {
-    fn zero() -> rocksdb_slice_t {
-        rocksdb_slice_t {
-            data: std::ptr::null(),
-            size: 0,
-        }
+impl rocksdb_slice_t {
+    const NULL: rocksdb_slice_t = rocksdb_slice_t {
+        data: std::ptr::null(),
+        size: 0,
+    };
+
+    /// Returns the pointer, and writes the length.
+    ///
+    /// # Safety
+    /// `length` is NULL or may be written.
+    #[inline]
+    unsafe fn put(self, length: *mut usize) -> *const c_char {
+        put_out(length, self.size);
+        self.data
     }
 }
 
+impl Zero for rocksdb_slice_t {
+    fn zero() -> rocksdb_slice_t {
+        rocksdb_slice_t::NULL
+    }
+}
+
+#[inline]
 fn slice(bytes: &[u8]) -> rocksdb_slice_t {
     rocksdb_slice_t {
         data: bytes.as_ptr().cast(),
@@ -63,6 +96,7 @@ impl rocksdb_iterator_t {
             options,
             suffix: 0,
             error: None,
+            row: Row::NONE,
         }
     }
 
@@ -85,20 +119,19 @@ impl rocksdb_iterator_t {
         iter
     }
 
-    fn key(&self) -> &[u8] {
-        match &self.versions {
-            None => self.iter.key(),
-            Some(versions) => versions.key(),
+    /// Keeps the row that a move has ended at, with the caller's part of its value.
+    fn keep_row(&mut self) {
+        let item = match &self.versions {
+            _ if self.error.is_some() => None,
+            None => self.iter.item(),
+            Some(versions) => versions.valid().then(|| (versions.key(), versions.value())),
+        };
+        if let Some((key, value)) = item {
+            self.row = Row {
+                key: slice(key),
+                value: slice(&value[..value.len().saturating_sub(self.suffix)]),
+            };
         }
-    }
-
-    /// The caller's part of the value.
-    fn value(&self) -> &[u8] {
-        if let Some(versions) = &self.versions {
-            return versions.value();
-        }
-        let value = self.iter.value();
-        &value[..value.len().saturating_sub(self.suffix)]
     }
 
     fn timestamp(&self) -> &[u8] {
@@ -115,7 +148,16 @@ impl rocksdb_iterator_t {
         }
     }
 
-    /// Moves the iterator.
+    /// Makes the move `go`, which may also fail or panic, and keeps the row where it ends.
+    #[inline]
+    fn moved<R>(&mut self, go: impl FnOnce(&mut rocksdb_iterator_t) -> R) -> R {
+        self.row = Row::NONE;
+        let result = go(self);
+        self.keep_row();
+        result
+    }
+
+    /// Moves the engine's iterator.
     #[inline]
     fn go(&mut self, rows: impl FnOnce(&mut DbIterator), versions: impl FnOnce(&mut VersionsIterator)) {
         match &mut self.versions {
@@ -153,9 +195,11 @@ impl rocksdb_iterator_t {
                 options: merged,
                 suffix: 0,
                 error: None,
+                row: Row::NONE,
             },
             Err(error) => rocksdb_iterator_t {
                 error: Some(error),
+                row: Row::NONE,
                 ..self
             },
         }
@@ -177,6 +221,7 @@ impl rocksdb_iterator_t {
                 options,
                 suffix: 0,
                 error: None,
+                row: Row::NONE,
             },
             Err(error) => rocksdb_iterator_t {
                 error: Some(error),
@@ -260,12 +305,10 @@ impl rocksdb_iterator_t {
         }
     }
 
+    /// True if the iterator is at a row.
+    #[inline]
     fn valid(&self) -> bool {
-        self.error.is_none()
-            && match &self.versions {
-                None => self.iter.valid(),
-                Some(versions) => versions.valid(),
-            }
+        !self.row.key.data.is_null()
     }
 }
 
@@ -340,40 +383,44 @@ api!(
 
 api!(
     fn rocksdb_iter_seek_to_first(iter: *mut rocksdb_iterator_t) {
-        (*iter).seek_to_first();
+        (*iter).moved(rocksdb_iterator_t::seek_to_first);
     }
 );
 
 api!(
     fn rocksdb_iter_seek_to_last(iter: *mut rocksdb_iterator_t) {
-        (*iter).seek_to_last();
+        (*iter).moved(rocksdb_iterator_t::seek_to_last);
     }
 );
 
 api!(
     fn rocksdb_iter_seek(iter: *mut rocksdb_iterator_t, k: *const c_char, klen: usize) {
-        (*iter).seek(
-            Buffer(k, klen),
-            |iter: &mut DbIterator, key| iter.seek(key),
-            |iter: &mut VersionsIterator, key| iter.seek(key),
-        );
+        (*iter).moved(|iter| {
+            iter.seek(
+                Buffer(k, klen),
+                |iter: &mut DbIterator, key| iter.seek(key),
+                |iter: &mut VersionsIterator, key| iter.seek(key),
+            );
+        });
     }
 );
 
 api!(
     fn rocksdb_iter_seek_for_prev(iter: *mut rocksdb_iterator_t, k: *const c_char, klen: usize) {
-        (*iter).seek(
-            Buffer(k, klen),
-            |iter: &mut DbIterator, key| iter.seek_for_prev(key),
-            |iter: &mut VersionsIterator, key| iter.seek_for_prev(key),
-        );
+        (*iter).moved(|iter| {
+            iter.seek(
+                Buffer(k, klen),
+                |iter: &mut DbIterator, key| iter.seek_for_prev(key),
+                |iter: &mut VersionsIterator, key| iter.seek_for_prev(key),
+            );
+        });
     }
 );
 
 api!(
     fn rocksdb_iter_next(iter: *mut rocksdb_iterator_t) {
         if (*iter).valid() {
-            (*iter).next();
+            (*iter).moved(rocksdb_iterator_t::next);
         }
     }
 );
@@ -381,26 +428,20 @@ api!(
 api!(
     fn rocksdb_iter_prev(iter: *mut rocksdb_iterator_t) {
         if (*iter).valid() {
-            (*iter).go(DbIterator::prev, VersionsIterator::prev);
+            (*iter).moved(|iter| iter.go(DbIterator::prev, VersionsIterator::prev));
         }
     }
 );
 
 api!(
     fn rocksdb_iter_key(iter: *const rocksdb_iterator_t, length: *mut usize) -> *const c_char {
-        if !(*iter).valid() {
-            return nothing(length).cast_const();
-        }
-        borrowed((*iter).key(), length)
+        (*iter).row.key.put(length)
     }
 );
 
 api!(
     fn rocksdb_iter_value(iter: *const rocksdb_iterator_t, length: *mut usize) -> *const c_char {
-        if !(*iter).valid() {
-            return nothing(length).cast_const();
-        }
-        borrowed((*iter).value(), length)
+        (*iter).row.value.put(length)
     }
 );
 
@@ -415,21 +456,13 @@ api!(
 
 api!(
     fn rocksdb_iter_key_slice(iter: *const rocksdb_iterator_t) -> rocksdb_slice_t {
-        if (*iter).valid() {
-            slice((*iter).key())
-        } else {
-            rocksdb_slice_t::zero()
-        }
+        (*iter).row.key
     }
 );
 
 api!(
     fn rocksdb_iter_value_slice(iter: *const rocksdb_iterator_t) -> rocksdb_slice_t {
-        if (*iter).valid() {
-            slice((*iter).value())
-        } else {
-            rocksdb_slice_t::zero()
-        }
+        (*iter).row.value
     }
 );
 
@@ -452,6 +485,6 @@ api!(
 api!(
     fn rocksdb_iter_refresh(iter: *const rocksdb_iterator_t, errptr: *mut *mut c_char) {
         // The signature says const; the iterator belongs to the caller nevertheless.
-        fallible(errptr, || (*iter.cast_mut()).refresh())
+        fallible(errptr, || (*iter.cast_mut()).moved(rocksdb_iterator_t::refresh))
     }
 );

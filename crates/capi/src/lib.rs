@@ -54,6 +54,7 @@ mod option_objects;
 mod option_presets;
 mod options;
 mod perf;
+mod pinned;
 mod process;
 mod properties;
 mod rate_limiter;

@@ -8,19 +8,16 @@ use crate::db::rocksdb_t;
 use crate::family_handle::{FamilyPtr, family};
 use crate::ffi::*;
 use crate::iterator::rocksdb_slice_t;
+use crate::pinned::{boxed_pinned, rocksdb_pinnable_handle_t, rocksdb_pinnableslice_t};
 use crate::read_options::rocksdb_readoptions_t;
 
-/// `rocksdb_pinnableslice_t`: a pinned value.
-pub struct rocksdb_pinnableslice_t(pub PinnedValue);
-
-/// The C object `rocksdb_pinnable_handle_t`.
-pub struct rocksdb_pinnable_handle_t(PinnedValue);
-
 /// Returns the family of a handle, or the default one.
+#[inline]
 unsafe fn of(db: &rocksdb_t, cf: FamilyPtr) -> &ColumnFamily {
     family(cf).unwrap_or(&db.default)
 }
 
+#[inline(always)]
 unsafe fn pinned(
     db: *mut rocksdb_t,
     options: *const rocksdb_readoptions_t,
@@ -32,6 +29,7 @@ unsafe fn pinned(
 }
 
 /// Creates the caller's object for a pinned value; NULL if the key is absent.
+#[inline(always)]
 unsafe fn pinned_in<T>(
     db: *mut rocksdb_t,
     options: *const rocksdb_readoptions_t,
@@ -40,9 +38,8 @@ unsafe fn pinned_in<T>(
     errptr: *mut *mut c_char,
     object: impl FnOnce(PinnedValue) -> T,
 ) -> *mut T {
-    fallible(errptr, || {
-        let value = pinned(db, options, cf, key)?;
-        Ok(value.map_or(std::ptr::null_mut(), |value| boxed(object(value))))
+    fallible(errptr, move || {
+        Ok(boxed_pinned(pinned(db, options, cf, key)?, object))
     })
 }
 
@@ -155,30 +152,6 @@ api!(
             errptr,
             rocksdb_pinnable_handle_t,
         )
-    }
-);
-
-api!(
-    fn rocksdb_pinnable_handle_get_value(
-        value: *const rocksdb_pinnable_handle_t,
-        length: *mut usize,
-    ) -> *const c_char {
-        match value.as_ref() {
-            Some(value) => borrowed(&value.0, length),
-            None => nothing(length).cast_const(),
-        }
-    }
-);
-
-api!(
-    fn rocksdb_pinnableslice_value(
-        value: *const rocksdb_pinnableslice_t,
-        length: *mut usize,
-    ) -> *const c_char {
-        match value.as_ref() {
-            Some(value) => borrowed(&value.0, length),
-            None => nothing(length).cast_const(),
-        }
     }
 );
 
@@ -370,8 +343,7 @@ unsafe fn batched<'a>(
         *values.add(at) = std::ptr::null_mut();
         *errors.add(at) = std::ptr::null_mut();
         match result {
-            Ok(Some(value)) => *values.add(at) = boxed(rocksdb_pinnableslice_t(value)),
-            Ok(None) => {}
+            Ok(value) => *values.add(at) = boxed_pinned(value, rocksdb_pinnableslice_t),
             Err(error) => set_error(errors.add(at), &error),
         }
     }

@@ -12,8 +12,9 @@ use crate::db::rocksdb_t;
 use crate::family_handle::{FamilyPtr, family};
 use crate::ffi::*;
 use crate::iterator::rocksdb_iterator_t;
+use crate::pinned::{boxed_pinned, rocksdb_pinnableslice_t};
 use crate::process::OfProcess;
-use crate::read::{give, rocksdb_pinnableslice_t};
+use crate::read::give;
 use crate::read_options::rocksdb_readoptions_t;
 use crate::snapshot::rocksdb_snapshot_t;
 
@@ -132,11 +133,7 @@ unsafe fn pinned_value(
     errptr: *mut *mut c_char,
     value: impl FnOnce() -> Result<Option<PinnedValue>>,
 ) -> *mut rocksdb_pinnableslice_t {
-    fallible(errptr, || {
-        Ok(value()?.map_or(std::ptr::null_mut(), |value| {
-            boxed(rocksdb_pinnableslice_t(value))
-        }))
-    })
+    fallible(errptr, || Ok(boxed_pinned(value()?, rocksdb_pinnableslice_t)))
 }
 
 /// Defines functions that read one key, by the form of the value, and by whether they lock it.

@@ -20,11 +20,12 @@ use crate::maintain::{
     rocksdb_flush, rocksdb_flush_cf, rocksdb_flush_cfs, rocksdb_flush_wal, rocksdb_flush_wal_with_options,
 };
 use crate::options::rocksdb_options_t;
+use crate::pinned::rocksdb_pinnableslice_t;
 use crate::process::OfProcess;
 use crate::properties::{rocksdb_property_int, rocksdb_property_value};
 use crate::read::{
     rocksdb_get, rocksdb_get_cf, rocksdb_get_pinned, rocksdb_get_pinned_cf, rocksdb_multi_get,
-    rocksdb_multi_get_cf, rocksdb_pinnableslice_t,
+    rocksdb_multi_get_cf,
 };
 use crate::read_options::{rocksdb_readoptions_t, write_options};
 use crate::snapshot::{rocksdb_create_snapshot, rocksdb_release_snapshot, rocksdb_snapshot_t};

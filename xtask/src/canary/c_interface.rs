@@ -6,6 +6,15 @@ use super::Catcher::Tests;
 /// Runs programs of `crates/capi/tests/c`, each by its test.
 const TESTS: &[&str] = &["-p", "esker-capi", "--test", "it", "c_program::"];
 
+/// One of them: with the bug, others would not end.
+const ROWS: &[&str] = &[
+    "-p",
+    "esker-capi",
+    "--test",
+    "it",
+    "c_program::rows_families_and_batches",
+];
+
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a child of fork uses its parent's database",
@@ -25,7 +34,21 @@ pub(super) const CANARIES: &[Canary] = &[
         name: "a tailing iterator stays with the rows that it began with",
         file: "crates/capi/src/iterator.rs",
         right: "if self.options.tailing && !self.seek_again() {",
-        wrong: "if self.options.tailing && !self.valid() {",
+        wrong: "if self.options.tailing && !self.iter.valid() {",
+        caught_by: Tests(TESTS),
+    },
+    Canary {
+        name: "an iterator of C keeps the row that it has left",
+        file: "crates/capi/src/iterator.rs",
+        right: "        self.row = Row::NONE;\n        let result = go(self);\n",
+        wrong: "        let result = go(self);\n",
+        caught_by: Tests(ROWS),
+    },
+    Canary {
+        name: "the memory of a checked pinned value is used again",
+        file: "crates/capi/src/pinned.rs",
+        right: "    if checked::is_on() {\n",
+        wrong: "    if checked::is_on() && object.is_null() {\n",
         caught_by: Tests(TESTS),
     },
     Canary {

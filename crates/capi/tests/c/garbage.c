@@ -243,6 +243,11 @@ static void* work(void* number) {
     char* value = rocksdb_get(shared, reads, key, klen, &length, &err);
     CHECK_OK(err);
     CHECK(is_value(value, length, key));
+    rocksdb_pinnableslice_t* pinned = rocksdb_get_pinned(shared, reads, key, klen, &err);
+    CHECK_OK(err);
+    const char* lent = rocksdb_pinnableslice_value(pinned, &length);
+    CHECK(length == (size_t)klen && memcmp(lent, key, length) == 0);
+    rocksdb_pinnableslice_destroy(pinned);
     if (i % 64 == 0) {
       rocksdb_iterator_t* iter = rocksdb_create_iterator(shared, reads);
       rocksdb_iter_seek(iter, key, klen);

@@ -22,6 +22,20 @@ int main(int argc, char** argv) {
   rocksdb_slicetransform_t* prefix = rocksdb_slicetransform_create_fixed_prefix(3);
   rocksdb_options_set_prefix_extractor(options, prefix);
   rocksdb_slicetransform_destroy(prefix);
+  /* Nor does the next pinned value get the memory of the last one. */
+  rocksdb_writeoptions_t* writes = rocksdb_writeoptions_create();
+  rocksdb_put(db, writes, "k", 1, "v", 1, &err);
+  CHECK_OK(err);
+  rocksdb_pinnableslice_t* pinned = rocksdb_get_pinned(db, reads, "k", 1, &err);
+  CHECK(pinned != NULL);
+  rocksdb_pinnableslice_destroy(pinned);
+  rocksdb_pinnableslice_t* next = rocksdb_get_pinned(db, reads, "k", 1, &err);
+  CHECK(next != NULL && next != pinned);
+  rocksdb_pinnableslice_destroy(pinned);
+  size_t length;
+  CHECK(rocksdb_pinnableslice_value(next, &length) != NULL && length == 1);
+  rocksdb_pinnableslice_destroy(next);
+  rocksdb_writeoptions_destroy(writes);
   int here = 0;
   rocksdb_readoptions_destroy((rocksdb_readoptions_t*)&here);
   rocksdb_close(db);

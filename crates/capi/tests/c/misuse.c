@@ -103,6 +103,19 @@ int main(int argc, char** argv) {
   CHECK_OK(err);
   CHECK(value == NULL);
 
+  /* A pinned value that is destroyed twice in a row is reported, and the next one is whole. */
+  rocksdb_pinnableslice_t* pinned = rocksdb_get_pinned(db, reads, "k", 1, &err);
+  CHECK(pinned != NULL);
+  rocksdb_pinnableslice_destroy(pinned);
+  rocksdb_pinnableslice_destroy(pinned);
+  pinned = rocksdb_get_pinned(db, reads, "k", 1, &err);
+  rocksdb_pinnableslice_t* other = rocksdb_get_pinned(db, reads, "l", 1, &err);
+  CHECK_OK(err);
+  CHECK(pinned != NULL && other != NULL && pinned != other);
+  rocksdb_pinnableslice_destroy(pinned);
+  CHECK(rocksdb_pinnableslice_value(other, &length) != NULL && length == 1);
+  rocksdb_pinnableslice_destroy(other);
+
   /* An iterator, a snapshot and a family handle outlive the database. */
   rocksdb_iterator_t* iter = rocksdb_create_iterator(db, reads);
   const rocksdb_snapshot_t* snapshot = rocksdb_create_snapshot(db);

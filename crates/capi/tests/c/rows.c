@@ -36,6 +36,33 @@ static void single_rows(rocksdb_t* db) {
   const char* value = rocksdb_pinnableslice_value(pinned, &length);
   CHECK(length == 13 && memcmp(value, "where it lies", 13) == 0);
   rocksdb_pinnableslice_destroy(pinned);
+  /* Two kinds of objects, alive at once, in the memory of each other. */
+  rocksdb_pinnable_handle_t* handle = rocksdb_get_pinned_v2(db, reads, "pinned", 6, &err);
+  pinned = rocksdb_get_pinned(db, reads, "empty", 5, &err);
+  CHECK_OK(err);
+  CHECK(rocksdb_get_pinned(db, reads, "none", 4, &err) == NULL);
+  CHECK_OK(err);
+  value = rocksdb_pinnable_handle_get_value(handle, &length);
+  CHECK(length == 13 && memcmp(value, "where it lies", 13) == 0);
+  CHECK(rocksdb_pinnableslice_value(pinned, &length) != NULL && length == 0);
+  rocksdb_pinnable_handle_destroy(handle);
+  rocksdb_pinnableslice_destroy(pinned);
+  /* An iterator has a row only between a move to one and the next move. */
+  rocksdb_iterator_t* iter = rocksdb_create_iterator(db, reads);
+  CHECK(!rocksdb_iter_valid(iter) && rocksdb_iter_value(iter, NULL) == NULL);
+  rocksdb_iter_seek(iter, "pinned", 6);
+  CHECK(rocksdb_iter_valid(iter) && rocksdb_iter_key(iter, NULL) != NULL);
+  value = rocksdb_iter_value(iter, &length);
+  CHECK(length == 13 && memcmp(value, "where it lies", 13) == 0);
+  rocksdb_iter_refresh(iter, &err);
+  CHECK_OK(err);
+  CHECK(!rocksdb_iter_valid(iter) && rocksdb_iter_key(iter, &length) == NULL && length == 0);
+  rocksdb_iter_seek(iter, "pinned", 6);
+  CHECK(rocksdb_iter_valid(iter));
+  rocksdb_iter_next(iter);
+  length = 77;
+  CHECK(!rocksdb_iter_valid(iter) && rocksdb_iter_value(iter, &length) == NULL && length == 0);
+  rocksdb_iter_destroy(iter);
   char small[4];
   unsigned char found = 0;
   CHECK(rocksdb_get_into_buffer(db, reads, "pinned", 6, small, sizeof(small), &length, &found, &err) == 0);

@@ -483,6 +483,32 @@ impl DbIterator {
         }
     }
 
+    /// The current [`key`](Self::key) and [`value`](Self::value), found together; `None` without a current
+    /// key.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let db = esker::Db::open(&esker::Options { create_if_missing: true, ..Default::default() }, dir.path()).unwrap();
+    /// db.put(b"a", b"1").unwrap();
+    /// let mut iter = db.iter();
+    /// iter.seek_to_first();
+    /// assert_eq!(iter.item(), Some((&b"a"[..], &b"1"[..])));
+    /// iter.next();
+    /// assert_eq!(iter.item(), None);
+    /// ```
+    #[inline]
+    pub fn item(&self) -> Option<(&[u8], &[u8])> {
+        let (key, value) = match self.place {
+            DbPosition::Nowhere => return None,
+            DbPosition::Cursor if self.kind == Kind::Value => {
+                let (key, value) = self.cursor.item();
+                (internal_key::user_key(key), value)
+            }
+            _ => (self.full_key(), self.value()),
+        };
+        Some((self.user().strip_timestamp(key), value))
+    }
+
     /// The current value, usable while the iterator moves on. A value in a block of a table is not copied.
     pub fn value_pinned(&self) -> PinnedValue {
         if self.own_place() == DbPosition::Cursor && self.kind == Kind::Value {

@@ -150,6 +150,15 @@ impl LevelCursor {
         self.bounds = bounds;
     }
 
+    /// The current key and value.
+    #[inline]
+    pub fn item(&self) -> (&[u8], &[u8]) {
+        match (&self.cursor, self.place) {
+            (Some(cursor), LevelPosition::Entry) => (cursor.key(), cursor.value()),
+            _ => (self.key(), self.value()),
+        }
+    }
+
     /// The current entry's value as a handle that keeps it alive. Requires an entry, not a bound.
     pub fn value_pin(&self) -> PinnedBytes {
         self.cursor

@@ -870,6 +870,16 @@ impl MergingCursor {
         }
     }
 
+    /// The current key and value. Requires `valid`.
+    #[inline]
+    pub fn item(&self) -> (&[u8], &[u8]) {
+        match &self.sources[self.heap[0].lane as usize] {
+            Source::Memtable(cursor) => (cursor.key(), cursor.value()),
+            Source::Table(cursor) => (cursor.key(), cursor.value()),
+            Source::Level(cursor) => cursor.item(),
+        }
+    }
+
     /// The current value as a handle that keeps it alive in its table or memtable. Requires `valid`.
     pub fn pin_value(&self) -> PinnedValue {
         match &self.sources[self.heap[0].lane as usize] {
