@@ -103,8 +103,8 @@ fn arrange(package: &Path, version: &str) -> Result<PathBuf, String> {
         text.replace(COMPARE, COMPARE_HERE)
     })?;
     write(&scratch.join("src/lib.rs"), "")?;
-    let mut manifest = String::from(
-        "[package]\nname = \"rocksdb-judge\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n[workspace]\n\n[features]\n\
+    let mut manifest = format!(
+        "[package]\nname = \"rocksdb-judge\"\nversion = \"{version}\"\nedition = \"2021\"\n\n[workspace]\n\n[features]\n\
          default = [\"snappy\", \"lz4\", \"zstd\", \"zlib\", \"bzip2\"]\n\
          snappy = []\nlz4 = []\nzstd = []\nzlib = []\nbzip2 = []\njemalloc = []\n\
          multi-threaded-cf = [\"rocksdb/multi-threaded-cf\"]\n\n",
@@ -118,14 +118,16 @@ fn arrange(package: &Path, version: &str) -> Result<PathBuf, String> {
         ours.display().to_string()
     );
     write(&scratch.join("Cargo.toml"), &manifest)?;
-    // The package uses the workspace's lock file and its target directory.
+    // The package uses the workspace's lock file.
     fs::copy(root.join("Cargo.lock"), scratch.join("Cargo.lock")).map_err(|error| error.to_string())?;
     Ok(scratch)
 }
 
 /// Builds and runs the tests of one file; `None` if they do not build.
 fn test(scratch: &Path, file: &str) -> Result<Option<Count>, String> {
-    let target = shell::target();
+    // A directory of its own: trybuild takes a path below the target directory for a generated file, and the
+    // messages of a program that must not compile would not be the expected ones.
+    let target = shell::target().join("judge-tests");
     let cargo = |args: &[&str]| {
         let mut command = shell::cargo();
         command
