@@ -63,7 +63,7 @@ impl fmt::Display for Benchmark {
     }
 }
 
-/// The benchmarks of a list, separated by commas, with its tables spelled out.
+/// The benchmarks of a list, separated by commas, with each name of a table replaced by its benchmarks.
 pub fn benchmarks(list: &str) -> Result<Vec<Benchmark>, String> {
     let words = list.split(',').map(str::trim).filter(|word| !word.is_empty());
     let spelled_out = words.flat_map(|word| {

@@ -5,8 +5,8 @@ use std::time::Instant;
 /// The number of operations between two reads of the clock by a [`Burden`].
 const STEP: u64 = 64;
 
-/// A planted slow-down: it burns a share of the operations' own time. Without a share it costs as much
-/// itself, so that both sides of a self-check carry the same instrument.
+/// A planted slow-down: it spins for a share of the time that the operations take. With a share of 0 only its
+/// clock reads cost time, so that both sides of a self-check have the same overhead.
 pub struct Burden {
     share: f64,
     operations: u64,
@@ -58,7 +58,7 @@ mod tests {
             worked += operation.elapsed();
             burden.bear();
         }
-        // The burden never takes less than its share, however busy the machine is.
+        // The planted slow-down never takes less than its share, however busy the machine is.
         assert!(
             start.elapsed() >= worked.mul_f64(1.5),
             "{:?} {worked:?}",

@@ -37,7 +37,8 @@ pub struct Case {
 pub struct Costs {
     /// Microseconds, one value for each round.
     pub micros: [Vec<f64>; 2],
-    /// Instructions of the program, without the kernel's; or the reason why the kernel does not count them.
+    /// The instructions executed in user mode by each engine, or the reason why the kernel does not count
+    /// them.
     pub instructions: Result<[f64; 2], String>,
 }
 
@@ -178,7 +179,8 @@ impl Esker {
     }
 }
 
-/// The same rows under keys that RocksDB's own order sorts in the same way: user key, inverted time.
+/// RocksDB with the same rows as Esker, under keys of user key and inverted time, which bytewise order sorts
+/// in the same way.
 struct RocksDb(rocksdb::DB);
 
 impl RocksDb {

@@ -14,7 +14,7 @@ pub struct Entrant {
     /// The unique name in the report.
     pub name: String,
     pub engine: Kind,
-    /// The share of its operations' time that is burnt in addition.
+    /// The planted slow-down of this engine, as a share of the time of its operations.
     pub slow_down: f64,
 }
 
@@ -51,7 +51,7 @@ pub struct Arena<'a> {
     pub dir: PathBuf,
 }
 
-/// The samples of a workload: by entrant, then by round.
+/// The samples of a workload: by compared engine, then by round.
 pub type Samples = Vec<Vec<Sample>>;
 
 impl Arena<'_> {
@@ -139,7 +139,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The factor by which the first entrant is faster than another.
+/// The factor by which the first compared engine is faster than another one.
 pub fn comparison(first: &[Sample], other: &[Sample]) -> Option<Comparison> {
     let ratios: Vec<f64> = first
         .iter()
@@ -149,12 +149,12 @@ pub fn comparison(first: &[Sample], other: &[Sample]) -> Option<Comparison> {
     Comparison::new(&ratios, MARGIN)
 }
 
-/// The verdict on the first entrant against the second.
+/// The verdict on the first compared engine against the second.
 pub fn verdict(samples: &Samples) -> Option<Verdict> {
     Some(comparison(samples.first()?, samples.get(1)?)?.verdict)
 }
 
-/// The median of a figure over the rounds that have one.
+/// The median of a figure over the rounds that have the figure.
 fn of(samples: &[Sample], figure: fn(&Sample) -> f64) -> Option<f64> {
     let figures: Vec<f64> = samples
         .iter()
@@ -207,8 +207,8 @@ pub fn report(benchmark: &str, entrants: &[Entrant], samples: &Samples) -> Strin
     text
 }
 
-/// One line: the factor by which the first is faster than RocksDB with its faster settings, and the
-/// amplification of each.
+/// One line of text: the factor by which the first engine is faster than RocksDB with the faster of its
+/// settings, and the amplification of each.
 fn against_rocksdb(entrants: &[Entrant], samples: &Samples) -> Option<String> {
     let first = samples.first()?;
     let is_rocksdb = |at: &usize| matches!(entrants[*at].engine, Kind::RocksDbTuned | Kind::RocksDbDefault);

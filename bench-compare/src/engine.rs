@@ -22,7 +22,7 @@ pub struct Settings {
     pub write_buffer_size: usize,
     /// Compress blocks with LZ4.
     pub lz4: bool,
-    /// Data blocks use no more pages than necessary.
+    /// Aligns data blocks to pages (`block_align`).
     pub block_align: bool,
     /// The bits per key of the Bloom filters.
     pub bloom_bits: f64,
@@ -100,11 +100,12 @@ pub type Row<'a> = ([u8; KEY_SIZE], &'a [u8]);
 
 /// An open engine.
 pub trait Engine: Sized + Sync {
-    /// The features that it lacks: a run that needs one is refused.
+    /// The features that the engine lacks: a run that needs one is refused.
     const LACKS: &'static [Feature] = &[];
     /// Opens or creates the database in `dir`.
     fn open(dir: &Path, settings: &Settings) -> Self;
-    /// Opens or creates the database in `dir` for transactions of that kind, if the engine has them.
+    /// Opens or creates the database in `dir` for transactions with concurrency control `control`, if the
+    /// engine has them.
     fn transactions(_dir: &Path, _settings: &Settings, _control: Control) -> Option<Box<dyn Transactions>> {
         None
     }
@@ -112,7 +113,7 @@ pub trait Engine: Sized + Sync {
     fn put(&self, key: &[u8], value: &[u8]);
     /// Puts rows in one batch or transaction, as durable as the settings require.
     fn put_all(&self, rows: &[Row<'_>]);
-    /// The length of the value, read without a copy if the engine can.
+    /// Reads a key, without a copy if the engine can, and returns the length of the value.
     fn get(&self, key: &[u8]) -> Option<usize>;
     /// The number of the keys that have a value; the values are read as by [`get`](Engine::get).
     fn multi_get(&self, keys: &[[u8; KEY_SIZE]]) -> u64;
@@ -129,7 +130,8 @@ pub trait Engine: Sized + Sync {
     /// The bytes that flushes and compactions wrote, divided by the bytes flushed, by the engine's own count,
     /// if it has one.
     fn write_amplification(&self) -> Option<f64>;
-    /// The bytes of the files with its data, without WALs and files that only wait for their deletion.
+    /// The bytes of the files with the engine's data, without WALs and files that only wait for their
+    /// deletion.
     fn live_file_bytes(&self) -> Option<u64>;
 }
 

@@ -69,14 +69,14 @@ fn warm_up<E: Engine>(db: &E, data: &Data, direct: bool) {
     db.scan(Scan::Forward, u64::MAX);
     let lookups = if direct { DIRECT_LOOKUPS } else { usize::MAX };
     for at in (0..data.num).step_by(LOOKUPS_STEP).take(lookups) {
-        // Neighbours in time should be no neighbours in the database.
+        // Keys that are written one after the other should not be adjacent in the database.
         let number = at.wrapping_mul(0x9e37_79b9_7f4a_7c15) % data.num;
         black_box(db.get(&key(number)));
     }
 }
 
-/// One key in so many is looked up for the warm-up: about eight of each block, or four if older versions are
-/// below.
+/// The warm-up looks up one key in this many: about eight of each block, or four if older versions are in
+/// lower levels.
 const LOOKUPS_STEP: usize = 4;
 
 /// The maximum number of lookups of the warm-up if a lookup waits for the disk.
@@ -109,7 +109,7 @@ pub(crate) fn run<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pac
     }
 }
 
-/// Each thread does the same share, over keys of its own choice.
+/// Reads from all threads: each does the same share of the operations, over keys that it draws.
 fn read_by_threads<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace) -> Done {
     by_threads(pace.threads, |thread| read(db, workload, data, pace, thread))
 }
@@ -221,6 +221,7 @@ fn beside_a_writer<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pa
         stop.store(true, Ordering::Relaxed);
         done
     });
-    // The number of found entries depends on the writer's progress.
+    // The number of found entries is not compared, because it depends on the progress of the concurrent
+    // writer.
     Done { found: 0, ..done }
 }

@@ -9,15 +9,15 @@ use paired::Cost;
 pub enum Shape {
     /// Every key once, in random order, then compacted into one level.
     Compacted,
-    /// The same database, and then as many random keys written again, flushed, and compacted as the engine
-    /// decides.
+    /// Every key once, in random order, compacted into one level, and then as many random keys written again,
+    /// flushed, and compacted as the engine decides.
     Overwritten,
     /// The keys of eight ascending streams in turn, each once, flushed, and compacted as the engine decides.
     Streams,
     /// Every key once, in random order, flushed, and compacted as the engine decides.
     Written,
-    /// The same, with a range tombstone over a hundred keys after every hundredth: RocksDB's pull request
-    /// 4449.
+    /// Every key once, in random order, as for `Levels`, with a range tombstone over a hundred keys after
+    /// every hundredth: RocksDB's pull request 4449.
     Tombstones,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Pace {
     pub threads: u64,
     /// The writes per second of the thread that writes while others read.
     pub writes_per_second: u64,
-    /// The share of the operations' time that is burnt in addition.
+    /// The planted slow-down, as a share of the time of the operations.
     pub slow_down: f64,
     /// Reads bypass the page cache.
     pub direct: bool,
@@ -53,7 +53,7 @@ pub(crate) struct Done {
     pub cost: Cost,
 }
 
-/// Runs the same function on so many threads, each with its number, and joins their results.
+/// Runs the same function on `threads` threads, each with its number, and joins their results.
 pub(crate) fn by_threads(threads: u64, work: impl Fn(u64) -> Done + Sync) -> Done {
     let start = Instant::now();
     let work = &work;

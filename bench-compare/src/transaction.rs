@@ -61,7 +61,7 @@ pub(crate) fn run(db: &dyn Transactions, keys: Keys, data: &Data, pace: &Pace) -
         let transactions = data.reads / pace.threads;
         for at in 0..transactions {
             let mut rows: Vec<_> = (0..ROWS).map(|_| key(rng.u64(..among))).collect();
-            // In one order, so that no two wait for each other.
+            // Every transaction locks its rows in one order, so that no two wait for each other.
             rows.sort_unstable();
             rows.dedup();
             while !db.change(&rows, data.value(at)) {}

@@ -149,7 +149,7 @@ pub struct Task {
     /// The seed of the workload.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// The share of the operations' time that is burnt in addition.
+    /// The planted slow-down, as a share of the time of the operations.
     #[arg(long, default_value_t = 0.0)]
     pub slow_down: f64,
     /// The size of the data, and the settings of the engines.
@@ -273,7 +273,7 @@ pub fn main(runs: impl FnOnce(Kind) -> Option<TaskRun>) -> ExitCode {
     }
 }
 
-/// The features that a workload needs with these settings.
+/// The features that a workload needs with the settings of a task.
 fn needs(benchmark: Workload, settings: &Settings) -> impl Iterator<Item = Feature> {
     [
         (settings.lz4, Feature::Compression),
@@ -319,7 +319,8 @@ pub fn run<E: Engine>(task: &Task) -> Result<Sample, String> {
     } else {
         (None, None)
     };
-    // A log may have been written even if nothing was put. A file system in memory accounts for no writes.
+    // A WAL may have been written even if nothing was put. On a file system in memory the kernel counts no
+    // writes.
     let storage_amplification = match done.written {
         0 => f64::NAN,
         put => done.cost.written as f64 / put as f64,

@@ -111,7 +111,7 @@ const PLAIN: &[(&str, Workload)] = &[
     ("readwhilewriting", ReadWhileWriting),
 ];
 
-/// A workload made from the number after its name.
+/// A function that makes a workload from the number after its name.
 type Numbered = fn(u64) -> Workload;
 
 /// With the smallest valid number.
@@ -198,12 +198,13 @@ impl Workload {
         )
     }
 
-    /// True if nothing of its database is compacted before it requests it.
+    /// True if automatic compactions are disabled, so that nothing is compacted before the workload requests
+    /// it.
     pub fn disables_auto_compactions(self) -> bool {
         self == Compact
     }
 
-    /// True if each of its writes is synced, whatever the settings.
+    /// True if each write of the workload is synced, whatever the settings.
     pub fn syncs(self) -> bool {
         self == FillSync
     }

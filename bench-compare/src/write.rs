@@ -16,10 +16,10 @@ use crate::workload::Workload::{
     OverwriteTail,
 };
 
-/// With a sync for every write, the number of operations is divided by this.
+/// The divisor of the number of operations of a workload that syncs every write.
 pub const SYNCED_SHARE: u64 = 100;
 
-/// The slowest of so many operations is the 99.9th percentile.
+/// The number of operations of which the slowest is the 99.9th percentile.
 const TAIL: usize = 1_000;
 
 /// Runs a workload that writes, over an empty database, and waits until the database is at rest. Preparations
@@ -60,7 +60,7 @@ fn rest<E: Engine>(db: &E, done: Done, before: &Cost) -> Done {
     }
 }
 
-/// `numbers`: the numbers of the keys in the order of the writes, if each occurs once.
+/// `numbers` has the numbers of the keys in the order of the writes, if each key is written once.
 fn fill<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace, numbers: &[u64]) -> Done {
     let num = data.num;
     let put = Put { db, data, pace };
@@ -86,7 +86,7 @@ fn fill<E: Engine>(db: &E, workload: Workload, data: &Data, pace: &Pace, numbers
                 FillSeqBatch(batch) => put.batches(rows, thread, batch, key),
                 FillRandomBatch(batch) => put.batches(rows, thread, batch, |_| key(rng.u64(..num))),
                 FillSync => put.rows((rows / SYNCED_SHARE).max(1), thread, |_| key(rng.u64(..num))),
-                // As in db_bench every thread begins at the first key.
+                // As in db_bench, every thread writes from the first key on.
                 _ => put.rows(rows, thread, key),
             }
         }),
@@ -101,7 +101,7 @@ struct Put<'a, E> {
 }
 
 impl<E: Engine> Put<'_, E> {
-    /// Puts so many rows, those of the `thread`th thread; `key` chooses the key of each.
+    /// Puts `rows` rows as thread number `thread`; `key` chooses the key of each.
     fn rows(&self, rows: u64, thread: u64, mut key: impl FnMut(u64) -> [u8; KEY_SIZE]) -> Done {
         let burden = &mut Burden::new(self.pace.slow_down);
         let first = thread * rows;
@@ -171,7 +171,7 @@ pub fn fill_unique_random<E: Engine>(db: &E, data: &Data) {
     fill_unique_random_and(db, data, |_| ());
 }
 
-/// Puts every key once, in random order, and calls `then` after each, with their number so far.
+/// Puts every key once, in random order, and calls `then` after each with the number of keys put so far.
 pub fn fill_unique_random_and<E: Engine>(db: &E, data: &Data, mut then: impl FnMut(u64)) {
     for (at, number) in (0..).zip(shuffled(data.num, 7)) {
         db.put(&key(number), data.value(at));
@@ -186,7 +186,7 @@ fn shuffled(num: u64, seed: u64) -> Vec<u64> {
     numbers
 }
 
-/// Twice as many random keys as there are lie flushed in L0. The time is that of their compaction.
+/// Flushes twice as many random keys as the database has, into L0, and measures the time of their compaction.
 fn compact<E: Engine>(db: &E, data: &Data, pace: &Pace) -> Done {
     let mut rng = fastrand::Rng::with_seed(pace.seed);
     let rows = data.num * 2;

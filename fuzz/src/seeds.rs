@@ -141,7 +141,7 @@ fn directory_scripts() -> Vec<Vec<u8>> {
             scripts.push(vec![step & 1, step, file, 0, 100 + file, 9, 0x40]);
         }
     }
-    // Each bit of a log's first type byte.
+    // Each seed has one bit of the log's first type byte flipped.
     for file in 0..number_of_files() as u8 {
         scripts.extend((0..8).map(|bit| vec![1, 0, file, 0, 6, bit, 0]));
     }

@@ -15,7 +15,7 @@ use crate::tidy::{self, SUMMARY, Tree};
 /// The settings of mdBook, and the style of the book.
 const SETTINGS: [&str; 2] = ["docs/book.toml", "docs/book.css"];
 
-/// The source on the web, for links that leave the book.
+/// The address of the source on the web, for links that leave the book.
 const REPOSITORY: &str = "https://github.com/esker-db/esker/blob/main/";
 
 /// The extensions of pictures, which are copied with the pages.
@@ -106,7 +106,7 @@ fn pages(tree: &Tree) -> Result<Vec<Page>, String> {
             if listed.contains(&file_path) || is_picture(&file_path) {
                 return target.to_owned();
             }
-            // On the web a fragment that names a function has no target.
+            // The fragment of a link to a function is removed, because it has no target on the web.
             let fragment = if file.ends_with(".rs") { "" } else { fragment };
             let mark = if fragment.is_empty() { "" } else { "#" };
             format!("{REPOSITORY}{file_path}{mark}{fragment}")
@@ -116,8 +116,8 @@ fn pages(tree: &Tree) -> Result<Vec<Page>, String> {
     Ok(pages)
 }
 
-/// Returns the text with each relative link target replaced. Fragments of the same page and web addresses
-/// stay.
+/// Returns the text with each relative link target replaced. Links to fragments of the same page and to web
+/// addresses stay.
 fn with_links(text: &str, replace: impl Fn(&str) -> String) -> String {
     let mut pieces = text.split("](");
     let mut new = pieces.next().unwrap_or_default().to_owned();

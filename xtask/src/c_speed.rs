@@ -1,5 +1,5 @@
-//! `c-speed`: the costs of single operations through the C interface, beside those through the Rust interface
-//! and those of RocksDB's C library. `crates/capi/examples/speed.c` and `speed.rs` are the loops.
+//! `c-speed`: the costs of single operations through the C interface, compared with those through the Rust
+//! interface and those of RocksDB's C library. `crates/capi/examples/speed.c` and `speed.rs` are the loops.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -46,7 +46,8 @@ struct Programs {
     scratch: PathBuf,
 }
 
-/// Runs the programs in turn, for so many rounds, counts their instructions, and writes the page.
+/// Runs the programs in turn, for the number of rounds in `words`, counts their instructions, and writes the
+/// page.
 pub fn run(words: &[&str]) -> Outcome {
     let rounds = match words {
         [] => 7,
@@ -64,7 +65,7 @@ pub fn run(words: &[&str]) -> Outcome {
     fs::write(&path, page).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The figures of each operation by face, one of a round.
+/// The figures of each operation through one of the compared interfaces, one for each round.
 type Figures = BTreeMap<(Face, &'static str), Vec<f64>>;
 
 impl Programs {
@@ -102,7 +103,7 @@ impl Programs {
         Ok(programs)
     }
 
-    /// Sets a command to run the program of `face` over an empty directory.
+    /// Sets a command to run the program of the interface `face` over an empty directory.
     fn arguments(&self, command: &mut Command, face: Face, rows: &str) {
         let place = self.scratch.join("database");
         let _ = fs::remove_dir_all(&place);
@@ -114,7 +115,7 @@ impl Programs {
         command.arg(place).arg(rows);
     }
 
-    /// Runs the programs in turn. Each round begins with another one.
+    /// Runs the programs in turn. Each round begins with a different program.
     fn times(&self, rounds: usize) -> Result<Figures, String> {
         let mut figures = Figures::new();
         for round in 0..rounds {
@@ -193,7 +194,7 @@ fn median(mut figures: Vec<f64>) -> f64 {
     }
 }
 
-/// The median over rounds of what `of` makes of two faces' figures in the same round.
+/// The median over rounds of what `of` makes of the figures of two interfaces in the same round.
 fn between(
     figures: &Figures,
     one: Face,

@@ -147,7 +147,8 @@ fn reproducible(command: &mut Command, target: &Path) -> Outcome {
     Ok(())
 }
 
-/// Returns the results, and their SHA-256. Directories are intermediate.
+/// Returns the paths of the results of `dist`, and their SHA-256. Directories are left out, because they are
+/// intermediate.
 fn results(place: &Path) -> Result<BTreeMap<String, String>, String> {
     let entries = fs::read_dir(place).map_err(|error| format!("{}: {error}", place.display()))?;
     let mut names: Vec<String> = entries

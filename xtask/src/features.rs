@@ -20,7 +20,7 @@ const TARGETS: &[Target] = &[
         compiler: Some("aarch64-linux-gnu-gcc"),
         features: "default",
     },
-    // Without the codecs that compile C: no compiler for macOS is in Debian.
+    // The codecs that compile C are left out, because Debian has no C compiler for macOS.
     Target {
         name: "aarch64-apple-darwin",
         compiler: None,
@@ -69,7 +69,7 @@ fn check(package: &str) -> Command {
     command
 }
 
-/// Type-checks the engine for each target that is installed; the others are named.
+/// Type-checks the engine for each target that is installed, and names the targets that are not.
 pub fn cross() -> Outcome {
     for target in TARGETS {
         match missing(target) {

@@ -84,7 +84,8 @@ pub fn build_for_quick() -> Outcome {
 fn smoke(seconds: u64) -> Result<u64, String> {
     eprintln!("no nightly compiler: fuzz targets run without coverage guidance");
     let mut command = shell::cargo();
-    // The profile of the tests: it has debug assertions, and its crates are already built.
+    // The targets are built with the profile of the tests, which has debug assertions, and whose crates are
+    // already built.
     command.args([
         "run",
         "--quiet",

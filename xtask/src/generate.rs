@@ -121,7 +121,7 @@ fn crates(root: &Path) -> Result<String, String> {
             rows.push(row(home, &name, &manifest));
         }
     }
-    // The order is that for readers: crates with fewer uses come first.
+    // The rows have an order for readers: crates that use fewer other crates come first.
     rows.sort_by(|a, b| (a.2.len(), &a.0).cmp(&(b.2.len(), &b.0)));
     let mut table = "| crate | what | uses |\n|---|---|---|\n".to_owned();
     for (name, what, uses) in rows {

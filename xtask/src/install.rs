@@ -79,7 +79,8 @@ pub fn dist(args: &[&str]) -> Outcome {
     };
     put(&layout, NEWEST, args)?;
     let tarball = place.join(format!("{name}.tar.gz"));
-    // Without the name of the file and the time in gzip's header.
+    // gzip's header must have neither the name of the file nor the time, so that equal contents give equal
+    // bytes.
     shell::run(
         shell::command("tar")
             .args([

@@ -59,7 +59,8 @@ pub fn run(words: &[&str]) -> Outcome {
     let project = jvm::project("jmh").map_err(String::from)?;
     let (mut stock, mut ours) = (Times::new(), Times::new());
     for round in 0..arguments.rounds {
-        // The first of a round changes, so that what the first leaves behind does not favour one of them.
+        // The library that is measured first changes from round to round, so that effects of the first
+        // measurement on the second favour neither.
         for is_ours in [round % 2 == 1, round % 2 == 0] {
             let (times, library) = match is_ours {
                 true => (&mut ours, Some(library.as_path())),

@@ -317,7 +317,7 @@ const JUDGES: &[Judge] = &[
     },
 ];
 
-/// Runs the judge of that name, or all judges of a tier. Without a name, prints the list.
+/// Runs the judge that `words` name, or all judges of a tier. Without a name, prints the list.
 pub fn run(words: &[&str]) -> Outcome {
     match words {
         [] => {
@@ -341,7 +341,7 @@ pub fn gate() -> Outcome {
     all_of(Tier::Gate)
 }
 
-/// Runs the other judges, for a part of `cargo xtask nightly`.
+/// Runs the judges of the nightly tier, for a part of `cargo xtask nightly`.
 pub fn nightly() -> Outcome {
     all_of(Tier::Nightly)
 }
@@ -369,7 +369,7 @@ fn all_of(tier: Tier) -> Outcome {
 }
 
 /// Runs a judge and compares its count with its floor. With further words the judge may run a part of its
-/// tests, which has no floor unless it completes the others.
+/// tests, which has no floor unless all parts are complete.
 fn hear(judge: &Judge, words: &[&str]) -> Outcome {
     let name = judge.name;
     let count = match (judge.run)(words) {
@@ -427,7 +427,7 @@ fn verdict(judge: &Judge, count: &Count) -> Verdict {
     }
 }
 
-/// Returns the page of judges with its path.
+/// Returns the path and the text of the page that lists the judges.
 pub fn file(root: &Path) -> (PathBuf, String) {
     (root.join(PAGE), page())
 }

@@ -28,7 +28,7 @@ pub struct Named {
 }
 
 impl Library {
-    /// Builds the library and the archive, with these further arguments for Cargo.
+    /// Builds the library and the archive, with further arguments for Cargo.
     pub fn built(args: &[&str]) -> Result<Library, String> {
         Library::of_generation(NEWEST, args)
     }

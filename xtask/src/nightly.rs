@@ -14,7 +14,7 @@ use crate::{
 /// A check that runs on its own.
 struct Piece {
     name: String,
-    /// The approximate time on two cores, with its build.
+    /// The approximate time of the piece on two cores, including its build.
     minutes: u64,
     run: Box<dyn Fn() -> Outcome>,
 }
@@ -217,7 +217,7 @@ fn optimised_tests() -> Outcome {
     test_run::test_on_fresh_seeds(&["--release".to_owned()])
 }
 
-/// Runs ten times of the tests that a plain run has few of.
+/// Runs the tests of large numbers of objects with ten times as many objects as a plain run.
 fn limits() -> Outcome {
     shell::run(
         dbtest("limits::")

@@ -1,5 +1,6 @@
 //! `package`: the crates that are published, packaged as the registry gets them and built from these packages
-//! alone, by a project that is new to them; `deny` and `semver`: the tools of others that judge them.
+//! alone, by a new project that depends on them; `deny` and `semver`: checks of the crates by published
+//! tools.
 
 mod door;
 mod published;
@@ -58,7 +59,7 @@ fn warnings(said: &str) -> Vec<&str> {
     said.lines().filter(|line| line.starts_with("warning:")).collect()
 }
 
-/// Packages, and the licences, bans and sources of all dependencies.
+/// Checks the packages, and the licences, bans and sources of all dependencies.
 pub fn nightly() -> Outcome {
     run(&["--allow-dirty"])?;
     deny()
@@ -102,7 +103,7 @@ fn promised<'a>(named: &[&'a str]) -> Result<Vec<&'a str>, String> {
     }
 }
 
-/// The crates whose public items are covered by semantic versioning. The others serve these.
+/// The crates whose public items are covered by semantic versioning. The other crates are used only by these.
 pub const PROMISED: &[&str] = &[
     "esker",
     "esker-backup",

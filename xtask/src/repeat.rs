@@ -31,7 +31,7 @@ const PROCESSORS: &str = "0,1";
 /// The time limit of a test in seconds.
 const HANGS_AFTER: &str = "1800";
 
-/// The interval at which the page is written.
+/// The interval at which the page of the progress is written.
 const NOTE_EVERY: Duration = Duration::from_secs(60);
 
 /// A test of one of the binaries.
@@ -41,7 +41,7 @@ struct Test {
     name: String,
 }
 
-/// Runs the remaining tests, for the time in `words`.
+/// Runs the tests that remain in the rounds, for the time that `words` name.
 pub fn run(words: &[&str]) -> Outcome {
     let minutes = match words {
         [] => None,
@@ -70,7 +70,7 @@ pub fn run(words: &[&str]) -> Outcome {
     }
 }
 
-/// Runs the rest of a round, or the part of it that there is time for.
+/// Runs the rest of a round, or as much of it as the time permits.
 fn one_round(
     page: &mut Page,
     path: &Path,
@@ -86,7 +86,7 @@ fn one_round(
     let left = &order[page.done.min(order.len())..];
     eprintln!("round {} of {ROUNDS}: {} tests", page.round + 1, left.len());
     let next = AtomicUsize::new(0);
-    // The runs that have ended; those after an unfinished one do not count yet.
+    // The first field has true for each run that has ended. Runs after an unfinished one do not count yet.
     let state = Mutex::new((vec![false; left.len()], Instant::now(), Outcome::Ok(()), page));
     let environment = oracle::set_up();
     std::thread::scope(|scope| {
@@ -217,8 +217,8 @@ mod tests {
                 executable: "sh".into(),
                 dir: std::env::temp_dir(),
             };
-            // The command would call `sh --exact`, which `sh` does not support: the script replaces these
-            // arguments.
+            // The script replaces the arguments of the test binary, such as `--exact`, which `sh` does not
+            // support.
             let mut command = command(&binary, "");
             let kept: Vec<_> = command.get_args().take(3).map(ToOwned::to_owned).collect();
             command = Command::new("bash");

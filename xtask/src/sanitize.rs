@@ -108,7 +108,7 @@ pub fn valgrind() -> Outcome {
         for name in TOO_SLOW {
             command.args(["--skip", name]);
         }
-        // A block that is still reachable when a test's process ends is no leak.
+        // A block that is still reachable when a test's process ends does not count as a leak.
         let runner = "valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite --show-leak-kinds=definite";
         shell::run(command.env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", runner))?;
     }

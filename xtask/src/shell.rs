@@ -54,7 +54,7 @@ pub fn line(command: &Command) -> String {
         .join(" ")
 }
 
-/// Prints the command, runs it with our own output, and fails if it fails.
+/// Prints the command, runs it with the output of this process, and fails if it fails.
 pub fn run(command: &mut Command) -> Outcome {
     let text = line(command);
     eprintln!("+ {text}");

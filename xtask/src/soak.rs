@@ -46,7 +46,7 @@ impl Arguments {
     }
 }
 
-/// A number of `unit`s, with a fraction, in seconds.
+/// Converts a number of `unit`s, which may have a fraction, to seconds.
 fn time(text: &str, unit: f64) -> Result<u64, String> {
     let parsed: Option<f64> = text.parse().ok().filter(|number| (0.0..1e6).contains(number));
     parsed
@@ -151,8 +151,8 @@ pub fn table(files: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// Builds, then runs turn after turn of all parts. The first failure ends it; each part prints the seed that
-/// repeats its failure.
+/// Builds the programs, then runs turn after turn of all parts. The first failure ends the soak run; each
+/// part prints the seed that repeats its failure.
 pub fn run(arguments: &Arguments) -> Outcome {
     let mut soak = Soak {
         profile: (arguments.seconds >= OPTIMISED_FROM).then_some("--release"),
@@ -215,7 +215,7 @@ impl Soak {
             self.cargo("test")
                 .args(["--package", "esker-dbtest", "--test", "it", "--no-run"]),
         )?;
-        // Before anything new: the failures of the past, under their exact schedules.
+        // The histories that failed in the past run first, under their exact schedules.
         simulate::replay()?;
         shell::run(simulate::program().arg("--histories=1").stdout(Stdio::null()))?;
         fuzz::build_for_quick()
@@ -227,7 +227,7 @@ impl Soak {
         self.crashtest(share(20), &["--interval=2"])?;
         self.crashtest(share(15), &["--simulate"])?;
         self.crashtest(share(15), &["--kill=false"])?;
-        // Tests get counts: about as many histories and plans as fit that time.
+        // The tests get numbers of histories and plans that take about the wanted time.
         let histories = (share(10) * 2).to_string();
         self.run(self.dbtest("model::").env("ESKER_MODEL_HISTORIES", histories))?;
         let plans = share(10).to_string();
@@ -280,7 +280,7 @@ impl Soak {
                 scope.spawn(move || {
                     for line in BufReader::new(stream).lines().map_while(Result::ok) {
                         match line.strip_prefix(RECORD) {
-                            // The last line of the output is the sum, for its readers.
+                            // The sum of all counts is printed again as the last line of the output.
                             Some(counts) => drop(self.add(counts)),
                             None => eprintln!("{line}"),
                         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 pub struct TestBinary {
     /// The name of the binary's package.
     pub package: String,
-    /// The kind of its target: `test` for integration tests, `bin`, or a kind of library.
+    /// The kind of the binary's target: `test` for integration tests, `bin`, or a kind of library.
     pub kind: String,
     /// The name of the binary's target.
     pub target: String,

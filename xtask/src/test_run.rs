@@ -54,11 +54,11 @@ impl Totals {
 /// itself.
 const DIED: &str = "process didn't exit successfully";
 
-/// The message of locks that are never poisoned: their holders do not panic.
+/// The message of a panic for a poisoned lock, which does not occur: holders of these locks do not panic.
 const LISTENING: &str = "the holder does not panic";
 
 /// The last lines of the output. A test binary that dies has no closing lines, and its output is far above
-/// that of the others.
+/// the end of cargo's output.
 #[derive(Default)]
 struct LastWords {
     recent: VecDeque<String>,
@@ -67,7 +67,8 @@ struct LastWords {
 }
 
 impl LastWords {
-    /// Enough for a panic with its backtrace, and for the tests that ended before.
+    /// The number of last lines that are kept: enough for a panic with its backtrace, and for the tests that
+    /// ended before.
     const KEPT: usize = 60;
 
     fn hear(&mut self, line: &str) {
@@ -98,7 +99,7 @@ const SKIPPED: &str = "ESKER_SKIPPED";
 struct Skipped(PathBuf);
 
 impl Skipped {
-    /// Creates it empty, under a name that no other run has.
+    /// Creates an empty file for the skips of a run, under a name that no other run has.
     fn begin() -> Result<Skipped, String> {
         let path = std::env::temp_dir().join(format!("esker-skipped-{}", std::process::id()));
         std::fs::write(&path, "").map_err(|error| format!("{}: {error}", path.display()))?;
@@ -149,7 +150,8 @@ fn run(args: &[String], fresh_seeds: bool) -> Outcome {
         eprintln!("warning: tests that ask real RocksDB are skipped");
     }
 
-    // First everything is built, in silence; silence after that is a hang.
+    // Everything is built first, because the build may be silent for long; a long silence of the tests is a
+    // hang.
     if !args.iter().any(|arg| arg == "--no-run") {
         let args = args.iter().take_while(|arg| *arg != "--");
         shell::run(shell::cargo().args(["test", "--quiet", "--no-run"]).args(args))?;
@@ -182,8 +184,8 @@ fn run(args: &[String], fresh_seeds: bool) -> Outcome {
     let hearing = thread::spawn(move || hear(errors, std::io::stderr(), &heard));
     let totals = pass_on(output, &mut child, &words).map_err(|error| format!("{text}: {error}"))?;
     let status = child.wait().map_err(|error| format!("{text}: {error}"))?;
-    // Cargo's last lines are on their way. The end of the pipe is not awaited: a process that a dead test
-    // left behind may hold it open indefinitely.
+    // The thread that reads cargo's last lines gets a moment for them. The end of the pipe is not awaited: a
+    // process that a dead test left behind may hold it open indefinitely.
     let patience = Instant::now() + Duration::from_secs(1);
     while !hearing.is_finished() && Instant::now() < patience {
         thread::sleep(Duration::from_millis(10));
@@ -214,7 +216,7 @@ fn run(args: &[String], fresh_seeds: bool) -> Outcome {
     }
 }
 
-/// Prints the output of the tests, and kills a test binary that hangs: the others run all the same.
+/// Prints the output of the tests, and kills a test binary that hangs: the other binaries run all the same.
 fn pass_on(output: ChildStdout, cargo: &mut Child, words: &Mutex<LastWords>) -> std::io::Result<Totals> {
     let (send, lines) = mpsc::channel();
     let reader = thread::spawn(move || {
@@ -244,7 +246,7 @@ fn pass_on(output: ChildStdout, cargo: &mut Child, words: &Mutex<LastWords>) -> 
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    // The sender is dropped, so the thread has ended.
+    // The sender is dropped, so the reading thread has ended.
     drop(reader.join());
     Ok(totals)
 }

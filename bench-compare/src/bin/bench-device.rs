@@ -17,12 +17,12 @@ use bench_worker::worker;
 /// The size of a read in bytes.
 const PAGE: u64 = 4096;
 
-/// A file of rows. It finds only pages: scans are empty, and every Get finds its key.
+/// A file of rows without an index. A Get only reads a page and counts its key as found; scans are empty.
 pub struct Device {
     path: PathBuf,
     direct: bool,
     writer: Mutex<Option<BufWriter<File>>>,
-    /// The file for reads, which the first Get opens, when everything is written.
+    /// The file as it is opened for reads by the first Get, after all writes.
     reader: OnceLock<Arc<dyn RandomAccessFile>>,
 }
 

@@ -69,7 +69,7 @@ impl Engine for Fjall {
         self.keys.get(key).expect("get").map(|value| value.len())
     }
 
-    /// One after the other: it has no call for several keys.
+    /// Reads the keys one after the other, because fjall has no call for several keys.
     fn multi_get(&self, keys: &[[u8; KEY_SIZE]]) -> u64 {
         keys.iter()
             .filter(|key| black_box(self.get(&key[..])).is_some())

@@ -15,7 +15,8 @@ use bench_worker::worker;
 
 const ROWS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 
-/// Without syncs one of so many transactions is durable: redb reuses the pages of the others only then.
+/// Without syncs one in this number of transactions is durable: redb reuses the pages of the others only
+/// then.
 const DURABLE_SHARE: u64 = 1_000;
 
 /// redb with its defaults, except the size of its cache. Without syncs it promises less than the other

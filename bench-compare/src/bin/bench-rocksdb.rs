@@ -160,7 +160,7 @@ fn change<DB>(
     Ok(())
 }
 
-/// True if it is done, false on a conflict.
+/// True if the operation of a transaction succeeded, false on a conflict.
 fn is_done(done: Result<(), rocksdb::Error>) -> bool {
     use rocksdb::ErrorKind::{Busy, TimedOut, TryAgain};
     match done {
@@ -230,10 +230,10 @@ fn default(settings: &Settings) -> rocksdb::Options {
     options
 }
 
-/// An option without a setter in the crate.
+/// The option `block_align`, for which the crate `rocksdb` has no setter.
 const ALIGNED: &str = "block_based_table_factory={block_align=true}";
-/// An option without a setter in the crate: index blocks are searched by interpolation if their keys are
-/// spread evenly.
+/// An option without a setter in the crate `rocksdb`: index blocks are searched by interpolation if their
+/// keys are spread evenly.
 const TUNED: &str = "block_based_table_factory={index_block_search_type=kAuto;uniform_cv_threshold=0.2}";
 
 fn tuned(settings: &Settings) -> rocksdb::Options {

@@ -10,7 +10,8 @@ pub struct PublishedArgs {
     /// Sizes and times, as a multiple of the tables' own. The default fits two cores, 8 GiB and 20 minutes.
     #[arg(long, default_value_t = 0.5)]
     pub(super) scale: f64,
-    /// The number of runs of each program; a confidence interval needs six, fewer have least and greatest.
+    /// The number of runs of each program; a confidence interval needs six, and fewer runs are reported with
+    /// the least and the greatest figure.
     #[arg(long, default_value_t = 3)]
     pub(super) rounds: usize,
     /// RocksDB's db_bench. Default: the one on the search path.

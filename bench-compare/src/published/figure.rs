@@ -10,7 +10,7 @@ pub type Side = Result<f64, String>;
 /// The reason why a level has no time per job.
 pub const NO_JOB: &str = "no job into the level";
 
-/// The seconds of a run of a release that prints no operations.
+/// The duration of a run, for releases of db_bench that do not print the number of operations.
 const UNKNOWN: f64 = f64::NAN;
 
 /// Reads a figure from a run.
@@ -23,7 +23,7 @@ pub fn figure(finished: &Finished, workload: &str, metric: Metric) -> Side {
     let missing = || format!("{} not in the output", metric.name());
     match metric {
         Metric::OpsPerSecond => Ok(line.ops_per_second),
-        // A line's rate is a whole number; its time per operation is not.
+        // The time per operation is read and not the rate, which db_bench prints as a whole number.
         Metric::MillisPerOp => Ok(line.micros / 1_000.0),
         Metric::MicrosPerOp => Ok(line.micros),
         Metric::MbPerSecond => line.mb_per_second.ok_or_else(missing),
@@ -79,7 +79,7 @@ fn after(output: &str, words: &str) -> Option<f64> {
     number.trim_end_matches(',').parse().ok()
 }
 
-/// The number `back` words before `word` in the last line that begins with `start`.
+/// The number that is `back` words before `word` in the last line that begins with `start`.
 fn before_word(output: &str, start: &str, word: &str) -> Option<f64> {
     let line = output.lines().rev().find(|line| line.starts_with(start))?;
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -141,7 +141,7 @@ fn compacted(output: &str) -> Option<f64> {
 fn of_sum(output: &str, name: &str) -> Option<f64> {
     let (mut column, mut found) = (None, None);
     for text in output.lines() {
-        // The same time is counted as in `seconds_per_job`.
+        // The column is the one whose time `seconds_per_job` counts.
         let words: Vec<&str> = text.split_whitespace().collect();
         match words.first() {
             Some(&"Level") => column = words.iter().rev().position(|word| *word == name),
@@ -199,7 +199,8 @@ fn seconds_per_job(output: &str, level: u8) -> Side {
     let mut column = None;
     let mut last = None;
     for text in output.lines() {
-        // Sizes in the rows have their unit in a separate word: columns are counted from the end.
+        // Sizes in the rows of the statistics by level have their unit in a separate word, so columns are
+        // counted from the end.
         let words: Vec<&str> = text.split_whitespace().collect();
         match words.first() {
             Some(&"Level") => {

@@ -2,7 +2,7 @@
 
 use super::table::{Metric, RunMethod, Sizes, Table, bench, row, setup};
 
-/// The levels of the compression table: L0 to L2 without, everything from L3 on in LZ4.
+/// The compression by level of the document's table: none for L0 to L2, LZ4 from L3 on.
 fn run(sizes: &Sizes, workload: &'static str, compressed: bool) -> RunMethod {
     let keys = sizes.keys(4_000_000, 0.1);
     let shape = "--compression_type=lz4 --compression_ratio=0.5 --value_size=400 --key_size=20 --write_buffer_size=1048576 \
@@ -29,8 +29,8 @@ fn run(sizes: &Sizes, workload: &'static str, compressed: bool) -> RunMethod {
 
 /// The cost of writes and compactions.
 pub fn costs(sizes: &Sizes) -> Table {
-    // The workload, whether L0 to L2 are compressed, and the columns of the document's two tables, gigabytes
-    // as MB.
+    // Each row has the workload, whether L0 to L2 are compressed, and the columns of the document's two
+    // tables, with gigabytes as MB.
     const PUBLISHED: [(&str, bool, [&str; 9]); 4] = [
         (
             "readwhilewriting",

@@ -116,7 +116,7 @@ fn one(table: &Table, cells: &[Cell]) -> String {
     text
 }
 
-/// The first command of the table; the others differ as their rows say.
+/// The first command of the table; the commands of other rows differ as these rows say.
 fn commands(rows: &[Row]) -> String {
     let Some(row) = rows
         .iter()
@@ -313,7 +313,7 @@ mod tests {
         }
     }
 
-    /// Setups with the same name share one database.
+    /// The name of the setup: rows whose setups have the same name share one database.
     #[test]
     fn setups_of_a_name_are_the_same() {
         let mut known = std::collections::HashMap::new();

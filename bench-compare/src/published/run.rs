@@ -26,13 +26,14 @@ pub struct Cell {
     pub ours: Side,
     /// The median figure of RocksDB.
     pub theirs: Side,
-    /// Mean and standard deviation over the rounds, ours and theirs; `None` for fewer than two.
+    /// The mean and the standard deviation over the rounds, of Esker and of RocksDB; `None` for fewer than
+    /// two rounds.
     pub means: [Option<(f64, f64)>; 2],
     /// The factor by which we are better.
     pub ratio: Option<Comparison>,
 }
 
-/// The output of a program, one for each round; the first failure ends its rounds.
+/// The outputs of a program, one for each round. After the first failure the program is not run again.
 type Runs = Result<Vec<Finished>, String>;
 
 pub struct Runner {
@@ -193,11 +194,11 @@ impl Runner {
             .arg(format!("--db={}", db.display()))
             .arg(format!("--seed={seed}"));
         if at == 0 && flags.contains("--benchmarks=mixgraph") {
-            // Otherwise ours would read keys by the given distributions, and RocksDB's would read keys that
-            // were never written.
+            // Without this flag Esker's db_bench reads keys by the given distributions, and RocksDB's reads
+            // keys that were never written.
             command.arg("--mixgraph_like_rocksdb");
         }
-        // Messages end up in the document, where the path of the program does not belong.
+        // Error messages are printed in the document, which must not contain the path of the program.
         let path = self.programs[at].display().to_string();
         paired::run(&mut command, LIMIT).map_err(|message| message.replacen(&path, "db_bench", 1))
     }

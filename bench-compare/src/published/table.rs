@@ -10,7 +10,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// A document's count, at scale 1 multiplied by `share`.
+    /// A number of keys from a document, multiplied by `share` and by the scale.
     pub(super) fn keys(&self, published: u64, share: f64) -> u64 {
         ((published as f64 * share * self.scale).round() as u64).max(1)
     }
@@ -23,12 +23,13 @@ impl Sizes {
 
 /// A table of a document.
 pub struct Table {
-    /// S1, S2 ...: see the head of the report.
+    /// The source of the table: S1, S2 and so on, as listed at the head of the report.
     pub(super) source: &'static str,
     pub(super) title: &'static str,
     /// The differences from the document's setting.
     pub(super) note: &'static str,
-    /// Cells are means with the standard deviation over the rounds, like the document's, and not medians.
+    /// True if cells are means with the standard deviation over the rounds, like the document's, instead of
+    /// medians.
     pub(super) means: bool,
     pub(super) rows: Vec<Row>,
 }
@@ -143,7 +144,7 @@ pub enum RunMethod {
         flags: String,
         workload: &'static str,
     },
-    /// A workload of this program over Esker and tuned RocksDB.
+    /// A workload of bench-compare over Esker and RocksDB tuned by an expert.
     Engines {
         benchmark: Workload,
         num: u64,
@@ -155,7 +156,7 @@ pub enum RunMethod {
     Versions(VersionsCase),
     /// The collection of old versions by compactions, in each engine.
     Collection(collection::Collection),
-    /// A workload of YCSB over each engine, during that collection.
+    /// A workload of YCSB over each engine, while old versions are collected.
     Ycsb(ycsb::Case),
 }
 
@@ -164,11 +165,11 @@ pub enum RunMethod {
 pub struct Setup {
     pub(super) name: String,
     pub(super) flags: String,
-    /// Before each run its files are removed from the page cache.
+    /// Removes the database's files from the page cache before each run.
     pub(super) cold: bool,
 }
 
-/// The text of the cell for figures that are published only in a picture, without a number.
+/// The text of a cell whose figure the document shows only in a picture, without a number.
 pub(super) const PICTURE: &str = "picture";
 
 /// A row of a table of operations a second.

@@ -8,7 +8,7 @@ use super::table::{Metric, PICTURE, RunMethod, Sizes, Table, bench, row, setup};
 use super::{levels, mixgraph, mmap, versions};
 use bench_worker::workload::Workload;
 
-/// Returns every table of the documents, with databases of these sizes.
+/// Returns every table of the documents, for databases of the given sizes.
 pub fn all(sizes: &Sizes) -> Vec<Table> {
     vec![
         mixed_access(sizes),
@@ -33,7 +33,8 @@ pub fn all(sizes: &Sizes) -> Vec<Table> {
     ]
 }
 
-/// Three lengths of scans: steps after a seek, the number of sought keys, and the document's unit.
+/// Each of the three lengths of scans has its steps after a seek, the number of sought keys, and the
+/// document's unit.
 const SCANS: [(u64, u64, Metric); 3] = [
     (100, 2_000_000, Metric::OpsPerSecond),
     (20_000, 50_000, Metric::OpsPerSecond),
@@ -50,7 +51,7 @@ fn steps_here(sizes: &Sizes, steps: u64) -> u64 {
 }
 
 fn mixed_access(sizes: &Sizes) -> Table {
-    // Direct IO, async IO, auto refresh, and the three figures.
+    // Each row has three settings (direct IO, async IO, auto refresh) and the document's three figures.
     const PUBLISHED: [(bool, bool, bool, [[&str; 2]; 3]); 8] = [
         (
             true,
@@ -340,7 +341,7 @@ fn tombstone_kinds(sizes: &Sizes) -> Table {
     let mut rows = both("none", NONE, &run("rts-none".to_owned(), String::new()));
     for (name, count, figures) in PUBLISHED {
         for (expanded, figure) in [true, false].into_iter().zip(figures) {
-            // As many tombstones for each key as in the document.
+            // The number of tombstones per key is the document's.
             let count = sizes.keys(count, 0.04);
             let more = format!(
                 " --writes_before_delete_range={before} --writes_per_range_tombstone={} --max_num_range_tombstones={count} \
@@ -392,7 +393,7 @@ fn checksums(_: &Sizes) -> Table {
     }
 }
 
-/// Small memtables and levels, so that a few hundred thousand keys reach the third level.
+/// These options give small memtables and levels, so that a few hundred thousand keys reach the third level.
 const SMALL_LEVELS: &str =
     "--write_buffer_size=1048576 --target_file_size_base=1048576 --max_bytes_for_level_base=4194304";
 

@@ -115,7 +115,8 @@ pub fn ycsb(sizes: &Sizes) -> Table {
 
 /// The document's calls.
 pub fn collection() -> Table {
-    // The document's times of Pebble before its change and after it: for one key, and for 1024.
+    // The document's times of Pebble for one key and for 1024 keys, each before and after the change that it
+    // describes.
     const PUBLISHED: [[[&str; 2]; 2]; 7] = [
         [["2.09", "2.42"], ["1930", "1700"]],
         [["140", "5"], ["390000", "7000"]],

@@ -68,7 +68,8 @@ impl Data {
         time(self.case.delete)
     }
 
-    /// True if `versions` are in `tables`. If two tables have versions of a key, one more may stay.
+    /// Fails if the tables have more versions than the collection may leave. If two tables have versions of a
+    /// key, one more may stay.
     fn check_left(&self, versions: u64, tables: u64) -> Result<(), String> {
         let due = (self.case.keys * (self.case.versions - self.case.delete)) as u64;
         match (due..due + tables.max(1)).contains(&versions) {
@@ -81,7 +82,8 @@ impl Data {
 fn esker(data: &Data) -> Result<f64, String> {
     let opened = Esker::open(&IN_MEMORY);
     let (db, family) = (&opened.db, opened.db.default_column_family());
-    // Tables with little garbage would be skipped: everything is compacted instead, as in RocksDB.
+    // With this threshold no table counts as having enough garbage to be rewritten alone: everything is
+    // compacted, as in RocksDB.
     opened.gc.set_min_garbage(2.0);
     let unlogged = esker::WriteOptions {
         disable_wal: true,
@@ -118,7 +120,7 @@ fn esker(data: &Data) -> Result<f64, String> {
     let mut iterator = db.iter();
     iterator.seek_to_first();
     while iterator.valid() {
-        // The store's own records have the empty user key.
+        // The MVCC layer's own records have an empty user key and are not counted.
         versions += u64::from(split(iterator.key()).0.len() > 1);
         iterator.next();
     }

@@ -36,7 +36,7 @@ pub enum Operation {
     Scan,
     /// A new version of a random key. Esker checks whether a later one exists; RocksDB does not.
     Put,
-    /// A new version of a random key, without that check.
+    /// A new version of a random key, without the check for a later version.
     PutBlind,
 }
 
@@ -175,7 +175,7 @@ impl Esker {
             .expect("write");
     }
 
-    /// The number of rows that it found or wrote.
+    /// Performs an operation, and returns the number of rows that it found or wrote.
     fn perform(&mut self, operation: Operation, data: &Data, rng: &mut fastrand::Rng) -> usize {
         let key = data.key(rng);
         let options = MvccReadOptions::default();

@@ -65,7 +65,7 @@ impl Esker {
         }
     }
 
-    /// The layer over it, with exact statistics, as of `now` nanoseconds.
+    /// Returns the MVCC layer over the database, with exact statistics as of `now` nanoseconds.
     pub fn store(&self, now: i64) -> Result<MvccStore, String> {
         let (family, gc) = (self.db.default_column_family(), self.gc.clone());
         MvccStore::open_with_compactions(&self.db, &family, BatchOptions::default(), now, Some(gc))
@@ -90,7 +90,7 @@ pub struct RocksDb(pub rocksdb::DB);
 
 impl RocksDb {
     pub fn open(settings: &Settings<'_>) -> RocksDb {
-        // RocksDB's own order: one of ours would be called for each comparison.
+        // The comparator is RocksDB's own: with a comparator in Rust each comparison would be a callback.
         let mut options = rocksdb::Options::default()
             .get_options_from_string("comparator=leveldb.BytewiseComparator.u64ts")
             .expect("an order");

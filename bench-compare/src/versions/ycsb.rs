@@ -40,7 +40,7 @@ pub enum Workload {
     F,
 }
 
-/// A run: a workload over so many keys, each of which was written twice.
+/// A run: a workload over a number of keys, each of which was written twice before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Case {
     pub workload: Workload,
@@ -74,7 +74,7 @@ pub fn measure(case: Case, rounds: usize, dir: &Path) -> Result<[Vec<Outcome>; 2
                 0 => run(&Esker::open(&settings)?, case),
                 _ => run(&RocksDb::open(&settings), case),
             };
-            // A file that cannot be removed does no harm.
+            // A file of the finished database that cannot be removed does no harm.
             let _ = std::fs::remove_dir_all(&place);
             outcomes[at].push(outcome?);
         }
@@ -84,7 +84,7 @@ pub fn measure(case: Case, rounds: usize, dir: &Path) -> Result<[Vec<Outcome>; 2
 
 /// The number of operations in each engine.
 trait Store: Sync {
-    /// The state that a thread keeps from one read to the next.
+    /// The state of an engine that a thread of YCSB keeps from one read to the next.
     type Session;
     fn session(&self) -> Self::Session;
     /// A new version of the key.
@@ -123,7 +123,8 @@ fn run<S: Store>(store: &S, case: Case) -> Result<Outcome, String> {
     };
     let start = Instant::now();
     let mut outcome = thread::scope(|scope| {
-        // Nothing is ever sent: a worker that fails drops its end.
+        // No message is ever sent over this channel: a worker that fails drops its sender, which ends the
+        // collections.
         let (alive, workers) = mpsc::channel::<()>();
         for worker in 0..WORKERS {
             let (run, alive) = (&run, alive.clone());
@@ -148,7 +149,7 @@ fn run<S: Store>(store: &S, case: Case) -> Result<Outcome, String> {
 }
 
 impl<S: Store> YcsbRun<'_, S> {
-    /// Collects again and again. Ends early if a worker does.
+    /// Collects old versions repeatedly until `end`, or until a worker fails.
     fn collect_until(&self, end: Instant, workers: &mpsc::Receiver<()>) -> Result<Outcome, String> {
         let mut most_table_bytes = 0;
         while Instant::now() < end {
@@ -194,7 +195,7 @@ impl<S: Store> YcsbRun<'_, S> {
         }
     }
 
-    /// Few keys are hot; in D those that were inserted last.
+    /// Draws a key. A few keys are hot: in workload D those that were inserted last.
     fn key(&self, rng: &mut fastrand::Rng) -> usize {
         let keys = self.keys.load(Ordering::Relaxed);
         let at = (keys as f64 * rng.f64().powi(4)) as usize;
@@ -264,7 +265,7 @@ impl Store for Esker {
     fn write(&self, key: usize) {
         let key = key_of(key);
         let mut batch = self.store.begin_keys(&[&key], now() as i64);
-        // No other thread writes the key any more.
+        // The lock of the key is held: no other thread writes the key.
         let time = Timestamp::from_nanos(self.times.next() as i64);
         batch.put(&key, time, Value::Bytes(&VALUE)).expect("put");
         batch.commit(&esker::WriteOptions::default()).expect("commit");

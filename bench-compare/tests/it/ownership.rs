@@ -39,7 +39,8 @@ fn a_directory_changes_hands() {
     eprintln!("{taken} turns over {directories} directories, {operations} operations");
 }
 
-/// Runs up to `turns` turns in a directory of its own; returns the turns and their operations.
+/// Runs up to `turns` turns in a directory of its own; returns the number of turns done and of their
+/// operations.
 fn share(seed: u64, turns: usize) -> (usize, usize) {
     let mut rng = TestRng::with_seed(seed);
     let phase = *rng.pick(&[20, 60]);

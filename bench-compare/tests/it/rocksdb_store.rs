@@ -119,7 +119,8 @@ fn draw_family(rng: &mut TestRng) -> Options {
 fn set_order(options: &mut Options, comparator: &str) {
     match comparator {
         "bytewise" => {}
-        // The built-in one is not offered, but only its name and order count.
+        // The crate does not offer RocksDB's built-in reverse comparator, but one with the same name and
+        // order is equivalent.
         "reverse" => options.set_comparator("rocksdb.ReverseBytewiseComparator", Box::new(|a, b| b.cmp(a))),
         "length" => options.set_comparator(
             "dbtest.ByLength",
@@ -172,7 +173,7 @@ impl RocksDb<'_> {
 
     fn read_options(&self, at: Option<&SnapshotWithThreadMode<'_, Rocks>>) -> ReadOptions {
         let mut options = ReadOptions::default();
-        // Families may have prefixes, and these reads must not use them.
+        // Families may have prefix extractors, and the reads of whole ranges must not use them.
         options.set_total_order_seek(true);
         if let Some(snapshot) = at {
             options.set_snapshot(snapshot);

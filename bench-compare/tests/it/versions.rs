@@ -12,10 +12,10 @@ use testkit::TestRng;
 
 const KEYS: u64 = 300;
 
-/// Key and value, as the engine keeps them.
+/// A key and its value, as the engine stores them.
 type Row = (Vec<u8>, Vec<u8>);
 
-/// Older versions of at least so many bytes are in blob files; 0: none are.
+/// Options under which older versions of at least `min_older` bytes go to blob files; 0: none do.
 fn ours(min_older: u64) -> Options {
     let mut options = Options {
         create_if_missing: true,
@@ -71,7 +71,7 @@ fn write(dir: &Path, rng: &mut TestRng, min_older: u64) -> Vec<Row> {
         for _ in 0..KEYS {
             let key = format!("key{:05}", rng.u64(..KEYS));
             let at = Timestamp::from_secs(second);
-            // A key that is drawn again is written too old.
+            // A write of a key that was drawn before fails, because its timestamp is too old.
             let _ = match rng.one_in(5) {
                 true => batch.delete(key.as_bytes(), at).map(drop),
                 false => batch
@@ -158,7 +158,7 @@ fn rocksdb_finds_a_flipped_bit_in_versions() {
         .max_by_key(|path| fs::metadata(path).unwrap().len())
         .unwrap();
     let mut bytes = fs::read(&table).unwrap();
-    // These keys are in the first data block.
+    // The first 1000 bytes of the table are in its first data block.
     bytes[rng.usize(..1000)] ^= 1 << rng.u8(..8);
     fs::write(&table, bytes).unwrap();
     let found = DB::open_for_read_only(&theirs(), dir.path(), false).and_then(|db| read_by_rocksdb(&db));

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-# The workers need this interpreter's packages, and no address of another machine.
+# Spark's workers run this interpreter, whose packages they need, and all processes use the loopback address.
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 # Workers take the access keys of the bucket from the environment. The server of the tests accepts any keys.

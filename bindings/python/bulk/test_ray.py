@@ -99,7 +99,7 @@ def test_a_task_that_is_lost_is_repeated(ray: Any, path: Path, tmp_path: Path) -
                 os.close(os.open(once, os.O_CREAT | os.O_EXCL))
             except FileExistsError:
                 return message
-            # The tables of this attempt stay, and its message does not come.
+            # The task dies here: its tables stay, and the driver gets no message.
             os._exit(1)
 
     sink = Lost(path)

@@ -73,7 +73,7 @@ def test_a_task_that_fails_once_is_repeated(spark: Any, path: Path, tmp_path: Pa
                     os.close(os.open(once, os.O_CREAT | os.O_EXCL))
                 except FileExistsError:
                     continue
-                # An executor that is lost: its tables stay, its message does not come.
+                # The executor dies here: its tables stay, and the driver gets no message.
                 os._exit(1)
 
     df = frame(spark, 30_000).repartitionByRange(3, "key").sortWithinPartitions("key")
@@ -120,7 +120,7 @@ def test_skew_and_equal_keys(spark: Any, path: Path) -> None:
     esker.spark.write(df, path, key="k", value="v", parts=4)
     rows = rows_of(path)
     assert len(rows) == 2001 and int(rows[b"hot"]) % 10 != 0
-    # Splits at the hot key itself: all its rows are in one part.
+    # The splits are at the hot key and directly after it, so that all its rows are in one part.
     esker.spark.write(df, path, key="k", value="v", splits=[b"hot", b"hot\\0", b"k010000"])
     assert len(rows_of(path)) == 2001
 
@@ -180,7 +180,7 @@ def test_a_driver_dies(path: Path, dies: str) -> None:
     words = [sys.executable, "-c", DRIVER, str(path), dies, str(Path(__file__).parent)]
     assert subprocess.run(words, check=False).returncode != 0
     if dies == "before" and nothing_beside(path):
-        # The JVM survived its driver for a moment, and aborted the load.
+        # The JVM lived a moment longer than the Python driver, and aborted the load.
         assert not path.exists()
         return
     (directory,) = Path(f"{path}.loads").iterdir()

@@ -128,7 +128,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Returns the columns of these names. `ValueError` for an unknown name.
+    /// Returns the columns with the given names. `ValueError` for an unknown name.
     pub fn of(names: Option<Vec<String>>) -> PyResult<Columns> {
         let Some(names) = names else {
             return Ok(Columns {
@@ -206,7 +206,7 @@ impl ArrowStream {
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // As for an array, the requested type is ignored.
+        // The requested type of the stream is ignored: the consumer casts.
         let _ = requested_schema;
         let batches = self.batches.lock().take();
         let batches = batches.ok_or_else(|| PyValueError::new_err("the stream was read already"))?;
@@ -293,7 +293,7 @@ impl Iterator for Batches {
     type Item = std::result::Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // No panic may cross the interface, whose other side is C.
+        // No panic may leave this function, whose caller is C code.
         let read = catch_or_fail(|| self.read());
         if read.is_err() {
             self.iter = None;

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
 thread_local! {
-    /// The number of nested calls of the engine on this thread.
+    /// The number of nested calls from Python into the engine on this thread.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
     /// The first exception of Python code that the engine has called on this thread during the current call.
     static CAUSE: RefCell<Option<PyErr>> = const { RefCell::new(None) };
@@ -34,7 +34,7 @@ impl Drop for Calling {
     }
 }
 
-/// Runs `body` without the GIL. Its error, or the panic of user code in it, becomes the exception of that
+/// Runs `body` without the GIL. Its error, or the panic of user code in it, becomes the exception of its
 /// kind. If Python code has raised an exception meanwhile, that becomes the `__cause__`.
 #[inline]
 pub fn call<T: Send>(py: Python<'_>, body: impl FnOnce() -> esker::Result<T> + Send) -> PyResult<T> {

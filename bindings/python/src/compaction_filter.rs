@@ -96,7 +96,7 @@ fn dict<'py>(py: Python<'py>, context: &FilterContext) -> PyResult<Bound<'py, Py
 }
 
 struct InPython {
-    /// The code is called with key and value, or with level, key, kind and value.
+    /// The form of a Python filter: called with key and value, or with level, key, kind and value.
     code: Py<PyAny>,
     is_method: bool,
 }
@@ -151,8 +151,8 @@ impl CompactionFilter for InPython {
     }
 }
 
-/// Returns the decision of a filter's result. `None` and `False` keep an entry, `True` removes it, bytes
-/// replace its value, and `("skip_until", key)` drops all entries up to `key`.
+/// Translates the result of a Python compaction filter to a decision. `None` and `False` keep an entry,
+/// `True` removes it, bytes replace its value, and `("skip_until", key)` drops all entries up to `key`.
 fn decision(answer: &Bound<'_, PyAny>) -> PyResult<Decision> {
     if answer.is_none() {
         return Ok(Decision::Keep);
@@ -181,7 +181,8 @@ fn decision(answer: &Bound<'_, PyAny>) -> PyResult<Decision> {
     owned(answer).map(Decision::ChangeValue)
 }
 
-/// Panics. No caller gets here: databases and their threads end before the interpreter does.
+/// Panics, because the interpreter has ended. No caller gets here: databases and their threads end before the
+/// interpreter does.
 fn ended<T>() -> T {
     resume_unwind(Box::new("the interpreter has ended".to_owned()))
 }

@@ -54,13 +54,13 @@ impl esker::Comparator for InPython {
                 Err(error) => unwind(py, error, compare),
             }
         });
-        // The interpreter has ended; databases and their threads have ended before it.
+        // Unreachable: the interpreter has ended, and databases and their threads end before it.
         compared
             .unwrap_or_else(|| std::panic::resume_unwind(Box::new("the interpreter has ended".to_owned())))
     }
 }
 
-/// Returns the built-in order of that name, as OPTIONS files spell it.
+/// Returns the built-in order with the given name, as OPTIONS files spell it.
 pub fn builtin_comparator(py: Python<'_>, name: &str) -> PyResult<UserComparator> {
     UserComparator::builtin(name).ok_or_else(|| invalid(py, format!("no built-in comparator {name}")))
 }

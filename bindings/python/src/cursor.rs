@@ -1,4 +1,4 @@
-//! RocksDB's iterator: it has a position, and moves on demand.
+//! An iterator as in RocksDB: it has a position, and each method moves it.
 
 use esker::{DbIterator, Error, Result};
 use parking_lot::Mutex;

@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyList, PyString};
 use crate::bytes::{Bytes, owned};
 use crate::call::{invalid, note};
 
-/// A merge operator of the engine, which runs without Python code.
+/// A built-in merge operator of the engine, which runs no Python code.
 #[pyclass(frozen, module = "esker")]
 pub struct MergeOperator {
     operator: Arc<dyn esker::MergeOperator>,
@@ -34,7 +34,7 @@ pub fn string_append(delimiter: Bytes<'_>) -> MergeOperator {
 }
 
 /// Returns the operator of an option's value: the name of a built-in operator, an operator of `esker.merge`,
-/// an object with `full_merge`, or a function in its place.
+/// an object with `full_merge`, or a function with the parameters of `full_merge`.
 pub fn of(value: &Bound<'_, PyAny>) -> PyResult<Option<Arc<dyn esker::MergeOperator>>> {
     if value.is_none() {
         return Ok(None);

@@ -49,7 +49,7 @@ pub fn text_of(value: &Bound<'_, PyAny>) -> PyResult<String> {
     )))
 }
 
-/// Sets the row of that name, if `options` has one.
+/// Sets the option row `name` from a Python value. Returns false if `options` has no such row.
 fn set_row<S: OptionTable>(options: &mut S, name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let Some(row) = S::row(name) else {
         return Ok(false);

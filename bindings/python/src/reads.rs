@@ -389,7 +389,7 @@ impl Reader {
             .then(|| (PyBytes::new(py, iter.key()), PyBytes::new(py, iter.value()))))
     }
 
-    /// Returns an error if the database is closed.
+    /// Fails if the database is closed.
     pub fn check_open(&self, py: Python<'_>) -> PyResult<()> {
         self.shared.check_open().map_err(|error| exception(py, &error))
     }

@@ -72,7 +72,7 @@ impl Scan {
         }
     }
 
-    /// Returns the next row, if it is read already.
+    /// Returns the next row, if it was read ahead already.
     #[inline]
     fn row<'py>(&self, py: Python<'py>, state: &mut ScanState) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(&(key_end, value_end)) = state.ends.get(state.next) else {

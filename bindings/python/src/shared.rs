@@ -46,12 +46,12 @@ impl<T: Send> DerefMut for Detached<T> {
 impl<T: Send> Drop for Detached<T> {
     fn drop(&mut self) {
         let value = &mut self.0;
-        // When the interpreter ends there is no GIL to release.
+        // When the interpreter is ending there is no GIL to release, and nothing is dropped.
         Python::try_attach(|py| py.detach(|| drop(value.take())));
     }
 }
 
-/// A database, with its transactions if writes must take their locks.
+/// A database, with its transactions if its writes must take the locks of transactions.
 pub enum Engine {
     Plain(Db),
     Pessimistic(TransactionDB),
@@ -198,7 +198,7 @@ impl Shared {
 pub fn close_all(py: Python<'_>) {
     let open: Vec<Handle> = OPEN.lock().iter().filter_map(Weak::upgrade).collect();
     for shared in open {
-        // An error at the end of the interpreter has no receiver.
+        // The error of a close is ignored: at the end of the interpreter no caller can get it.
         let _ = call(py, || shared.close());
     }
 }

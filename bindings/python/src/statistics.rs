@@ -33,7 +33,7 @@ impl Statistics {
 
 #[pymethods]
 impl Statistics {
-    /// Creates statistics. `stats_level` is RocksDB's number of a level, 0 to 5.
+    /// Creates statistics. `stats_level` is RocksDB's number of the level of detail, 0 to 5.
     #[new]
     #[pyo3(signature = (stats_level = None))]
     fn new(stats_level: Option<i32>) -> PyResult<Statistics> {

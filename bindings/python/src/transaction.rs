@@ -149,7 +149,7 @@ fn database_options(dict: Option<&Bound<'_, PyDict>>) -> PyResult<TransactionDBO
     Ok(options)
 }
 
-/// Returns the options of a transaction, and those of the write at its commit.
+/// Returns the options of a transaction, and the write options of its commit.
 fn transaction_options(
     py: Python<'_>,
     keywords: Option<Keywords<'_, '_>>,
@@ -493,12 +493,13 @@ impl Transaction {
                 _ => Ok(()),
             });
             if committed.is_err() {
-                // The caller gets the commit's error; the rollback releases the locks.
+                // The caller gets the commit's error. An error of the rollback, which releases the locks, is
+                // ignored.
                 let _ = self.rollback(py);
             }
             return committed;
         }
-        // The caller gets the exception of the block.
+        // The caller gets the exception of the `with` block; an error of the rollback is ignored.
         let _ = self.rollback(py);
         Ok(())
     }

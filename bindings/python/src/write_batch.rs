@@ -14,8 +14,8 @@ use crate::shared::Handle;
 /// Writes to any families of one database that are applied together.
 #[pyclass(frozen, module = "esker")]
 pub struct WriteBatch {
-    /// The database that the end of the block writes to, the default family of the operations, and the write
-    /// options.
+    /// The database that the batch is written to at the end of its `with` block, the default family of its
+    /// operations, and the write options.
     target: Option<(Handle, esker::ColumnFamily, WriteOptions)>,
     batch: Mutex<esker::WriteBatch>,
 }
@@ -35,7 +35,8 @@ impl WriteBatch {
         self.batch.lock().clone()
     }
 
-    /// Adds an operation: `to` for a named family or the batch's default one, `default` without either.
+    /// Adds an operation by calling `to` with the named family or the batch's default one, or `default`
+    /// without either.
     #[inline]
     fn add(
         &self,
@@ -195,8 +196,8 @@ impl WriteBatch {
             Some(_) => self::write_options(write_options)?,
             None => options.clone(),
         };
-        // The write does not hold the lock: a thread that waits for the lock may hold the GIL, and a
-        // comparator in the write waits for the GIL.
+        // The write does not hold the lock of the batch: a thread that waits for the lock may hold the GIL,
+        // and a comparator in the write waits for the GIL.
         let batch = std::mem::take(&mut *self.batch.lock());
         call(py, || {
             let written = shared

@@ -12,7 +12,7 @@ import pytest
 HOME = Path(__file__).parents[3] / "testdata/rocksdb-11.9"
 NAMES = sorted(path.name for path in HOME.iterdir() if path.is_dir()) if HOME.is_dir() else []
 
-# The timestamp of the reads, as in RocksDB's.
+# The timestamp at which the tests read, as in the program that wrote the database with RocksDB.
 TIMESTAMP = (400).to_bytes(8, "little")
 
 

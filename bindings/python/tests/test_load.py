@@ -42,7 +42,7 @@ def test_parts_are_loaded_in_one_step(db: esker.DB, tmp_path: Path) -> None:
     messages = [written(job, 1, numbered(range(100, 300))), written(job, 0, numbered(range(100)))]
     assert job.commit(db, pickle.loads(pickle.dumps(messages))) == 300
     assert db[b"k000001"] == b"new" and db[b"z"] == b"stays" and len(list(db)) == 301
-    # The tables were linked, and the names outside of the database are gone.
+    # The tables were linked, and their names outside of the database were removed.
     assert left(job.directory) == ["commit.json", "done.json", "load.json"]
     assert job.resume(db) == 300
     job.abort()
@@ -83,7 +83,7 @@ def test_one_attempt_of_each_part_counts(db: esker.DB, tmp_path: Path) -> None:
     job = load.begin(tmp_path / "load")
     first = written(job, 0, numbered(range(10), b"first"))
     second = written(job, 0, numbered(range(20), b"second"))
-    # Its executor was lost: the tables are there, and no message.
+    # The executor of part 1 was lost: its tables exist, and its message did not arrive.
     written(job, 1, numbered(range(50, 60)))
     unfinished = job.part(2)
     unfinished.write_arrow(numbered(range(90, 99)))
@@ -113,7 +113,7 @@ def test_an_abort_leaves_nothing(db: esker.DB, tmp_path: Path) -> None:
     job.abort()
     job.abort()
     assert left(tmp_path / "load") == [] and len(list(db)) == 0
-    # A task that comes too late fails, and writes nothing.
+    # A task that starts after the abort fails, and writes nothing.
     with pytest.raises(esker.Error), job.part(1) as part:
         part.write_arrow(numbered(range(10)))
     assert left(tmp_path / "load") == []
@@ -121,7 +121,7 @@ def test_an_abort_leaves_nothing(db: esker.DB, tmp_path: Path) -> None:
 
 def test_parts_that_overlap_are_refused(db: esker.DB, tmp_path: Path) -> None:
     job = load.begin(tmp_path / "load")
-    # One key on both sides of a split.
+    # Two parts that overlap: both have the same key.
     messages = [written(job, 0, numbered([1, 2])), written(job, 1, numbered([2, 3]))]
     with pytest.raises(esker.InvalidArgument, match="overlap"):
         job.commit(db, messages)
@@ -244,7 +244,8 @@ def test_a_driver_dies_after_the_ingestion(path: Path, tmp_path: Path, marker: s
     assert job.resume(path) == 100
     with esker.open(path) as db:
         assert len(list(db)) == 100 + bool(marker)
-        # With the marker the load is known to be complete. Without it, the tables are ingested once more.
+        # With the marker in the database a resumed load knows that the ingestion is complete. Without it, the
+        # tables are ingested once more.
         assert db[b"k000007"] == (b"written since" if marker else b"new")
     job.abort()
     assert left(tmp_path / "load") == []
@@ -274,7 +275,7 @@ def test_a_load_goes_through_a_bucket(db: esker.DB, tmp_path: Path) -> None:
     db[b"k000001"] = b"old"
     messages = [written(job, 0, numbered(range(5000), b"v" * 50)), written(job, 1, numbered(range(5000, 5010)))]
     assert len(messages[0]["files"]) > 2
-    # A second attempt at a part, an attempt that was lost, and an attempt that fails.
+    # The job gets a second attempt at a part, an attempt that was lost, and an attempt that fails.
     written(job, 0, numbered(range(5000)))
     lost = job.part(2)
     lost.write_arrow(numbered(range(90, 99)))
@@ -305,7 +306,7 @@ def test_a_task_that_outlives_its_load_leaves_no_object(tmp_path: Path) -> None:
     late = directory.part(0)
     late.write_arrow(numbered(range(10)))
     directory.abort()
-    # The table of the late task was removed with the load.
+    # The abort of the load removed the table of the task that was still running.
     with late:
         pass
     assert left(tmp_path / "load") == []

@@ -18,7 +18,7 @@ impl Keys {
     }
 }
 
-/// Gives keys numbers in the order in which they come.
+/// Numbers keys in the order of their first occurrence.
 #[derive(Debug, Default)]
 pub(crate) struct Numbered {
     numbers: HashMap<Box<[u8]>, u32>,
@@ -40,7 +40,7 @@ impl Numbered {
         number
     }
 
-    /// The keys in their order, and the index there of each number.
+    /// Sorts the keys, and returns them with the sorted index of each number.
     pub(crate) fn sort(self, cmp: UserComparator) -> (Keys, Vec<u32>) {
         let mut sorted: Vec<(Box<[u8]>, u32)> = self.numbers.into_iter().collect();
         sorted.sort_unstable_by(|a, b| cmp.compare(&a.0, &b.0));

@@ -1,4 +1,4 @@
-//! The workload of RocksDB's mixgraph over the keys that a workload has.
+//! Adds the operations of RocksDB's mixgraph, over the keys of a workload, to that workload.
 
 use base::distribution::{Pareto, Power};
 use base::env::Rng;
@@ -9,7 +9,7 @@ use crate::workload::{Action, Operation, WorkloadBuilder, size};
 /// The shares of Gets and of Puts; the others are seeks.
 const GETS: f64 = 0.83;
 const PUTS: f64 = 0.14;
-/// The setting `all_dist` of the paper that introduced mixgraph.
+/// The distribution of key ranks, as in the setting `all_dist` of the paper that introduced mixgraph.
 const RANKS: Power = Power {
     a: 0.002_312,
     b: 0.3467,
@@ -36,7 +36,7 @@ impl WorkloadBuilder {
         let mut rng = Rng::with_seed(seed);
         let weight = self.weight();
         for number in 0..operations / weight {
-            // Ranks count all keys, of which the sample has a part.
+            // Ranks are over all keys, of which the sample has one in `weight`.
             let rank = RANKS.rank(rng.f64()) / weight;
             let key = XxHash3_64::oneshot(&rank.to_le_bytes()) % keys;
             let value = VALUES.exceeded(1.0 - rng.f64()) % VALUE_SIZES.end;

@@ -13,17 +13,18 @@ pub struct Prediction {
     pub compaction_written_bytes: u64,
     /// Compactions that wrote tables; moves are not among them.
     pub compactions: u64,
-    /// Bytes of a copy of the database at the end that holds each live row once.
+    /// Bytes that the live rows take at the end, each once.
     pub live_bytes: u64,
     /// Bytes of all tables at the end, after the compactions that were due.
     pub table_bytes: u64,
-    /// The most bytes of all tables at any time, inputs and outputs of compactions under way among them.
+    /// The most bytes of all tables at any time, including the inputs and outputs of running compactions.
     pub peak_table_bytes: u64,
     /// Gets of the workload.
     pub gets: u64,
-    /// Tables that the Gets asked: those whose range holds the key, down to the one that has it.
+    /// The number of tables that the Gets searched: for each Get the tables whose key range includes the key,
+    /// down to the table that has it.
     pub tables_asked: u64,
-    /// Data blocks that the Gets read, with the blocks that a filter is expected to miss.
+    /// Data blocks that the Gets read, including those read because of expected false positives of filters.
     pub blocks_read: f64,
     /// Seeks of the workload.
     pub seeks: u64,
@@ -31,7 +32,7 @@ pub struct Prediction {
     pub runs_sought: u64,
     /// Microseconds of the workload without stalls.
     pub micros: u64,
-    /// Microseconds that writes were delayed or stood still, besides.
+    /// Microseconds for which writes were delayed or stopped, which `micros` does not include.
     pub stalled_micros: u64,
 }
 
@@ -44,12 +45,12 @@ impl Prediction {
         )
     }
 
-    /// Bytes of tables at the end for each byte that is live.
+    /// Bytes of tables at the end for each byte of live rows.
     pub fn space_amplification(&self) -> f64 {
         ratio(self.table_bytes as f64, self.live_bytes)
     }
 
-    /// The most bytes of tables for each byte that is live at the end.
+    /// The most bytes of tables for each byte of rows that are live at the end.
     pub fn peak_space_amplification(&self) -> f64 {
         ratio(self.peak_table_bytes as f64, self.live_bytes)
     }
@@ -69,7 +70,7 @@ impl Prediction {
         ratio(self.runs_sought as f64, self.seeks)
     }
 
-    /// The share of the time that writes were delayed or stood still, from 0 to 1.
+    /// The share of the time in which writes were delayed or stopped, from 0 to 1.
     pub fn stalled_share(&self) -> f64 {
         ratio(self.stalled_micros as f64, self.micros + self.stalled_micros)
     }

@@ -12,14 +12,15 @@ use crate::rows::{DELETION, Row};
 use crate::tree::Tree;
 use crate::workload::{Action, Operation, Workload};
 
-/// Bytes of a second of delayed writes: RocksDB's default of `delayed_write_rate`.
+/// The rate of delayed writes in bytes per second: RocksDB's default of `delayed_write_rate`.
 const DELAYED_BYTES_PER_SECOND: u64 = 16 << 20;
 
 /// Replays `workload` under `options`.
 ///
-/// Times are those of the workload: compactions take the time that `machine` says, one write waits where the
-/// options would stop it, and later operations wait as long. Merge operands, wide columns and rows of other
-/// kinds count as values; blob files, subcompactions and compaction filters are not modelled.
+/// Times are those of the workload: compactions take the time that follows from `machine`; where the options
+/// stop writes, the next write waits, and all later operations are delayed by as much. Merge operands, wide
+/// columns and rows of other kinds count as values; blob files, subcompactions and compaction filters are not
+/// modelled.
 ///
 /// Cost: for each operation a search in each level; for each compaction a sort of its rows.
 pub fn predict(workload: &Workload, options: &ColumnFamilyOptions, machine: &Machine) -> Prediction {
@@ -53,7 +54,7 @@ fn false_positives(policy: &FilterPolicy) -> f64 {
         FilterPolicy::Bloom(bits) => *bits,
         FilterPolicy::Ribbon { bits_per_key, .. } => *bits_per_key,
     };
-    // A Bloom filter with the best number of probes.
+    // The formula assumes a Bloom filter with the best number of probes.
     0.618_503_137_8_f64.powf(bits)
 }
 
@@ -123,7 +124,8 @@ impl Replay<'_> {
         self.wait_for_room(bytes);
     }
 
-    /// Stands still while the options stop writes, and takes the time of a delay for the next memtable.
+    /// Advances the time while the options stop writes, and by the delay of writing the next memtable while
+    /// they delay them.
     fn wait_for_room(&mut self, bytes: u64) {
         loop {
             match self.tree.stall(self.buffers) {

@@ -5,7 +5,7 @@ use base::SeqNo;
 /// The size of the value of a deletion.
 pub(crate) const DELETION: u32 = u32::MAX;
 
-/// A version of a key in the sampled workload.
+/// A row of the sampled workload: one version of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) seqno: SeqNo,
@@ -20,7 +20,7 @@ impl Row {
         self.value == DELETION
     }
 
-    /// Bytes of its value; 0 for a deletion.
+    /// The bytes of the row's value; 0 for a deletion.
     pub(crate) fn value_bytes(&self) -> u64 {
         if self.is_deletion() {
             0

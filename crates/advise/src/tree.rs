@@ -1,4 +1,4 @@
-//! The tree of a replay: tables whose rows are in memory, and compactions that take time.
+//! The LSM tree of a replay: tables whose rows are in memory, and compactions that take time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::machine::Machine;
 use crate::rows::{Row, newest};
 use crate::workload::Workload;
 
-/// Unix seconds of the beginning of a replay: ages of tables count from here.
+/// The Unix time in seconds at which every replay begins, for the ages of tables.
 const BEGINNING: u64 = 1_000_000_000;
 
 /// Bytes of tables that jobs wrote and read.
@@ -81,7 +81,7 @@ impl<'a> Tree<'a> {
         tree
     }
 
-    /// Bytes of a table for a row, before compression and the like.
+    /// The bytes of a row's key and value, before compression and without its share of indexes and filters.
     fn raw_bytes(&self, row: &Row) -> u64 {
         self.workload.keys.bytes(row.key).len() as u64 + row.value_bytes()
     }
@@ -92,7 +92,7 @@ impl<'a> Tree<'a> {
         (bytes as u64).max(1)
     }
 
-    /// Bytes of a copy of the tree that holds nothing but the newest row of each key.
+    /// The bytes of the newest row of each key, without older versions.
     pub(crate) fn live_bytes(&self) -> u64 {
         let all = self.contents.values().flatten().copied().collect();
         let live = newest(all).into_iter().filter(|row| !row.is_deletion());
@@ -151,7 +151,7 @@ impl<'a> Tree<'a> {
         });
     }
 
-    /// Ends all compactions that are over at `now`, and starts those that are due, each at its time.
+    /// Installs all compactions that end by `now`, and starts those that become due, in the order of time.
     pub(crate) fn advance(&mut self, now: u64) {
         while let Some(at) = self.first_to_end()
             && self.jobs[at].ends <= now
@@ -256,7 +256,8 @@ impl<'a> Tree<'a> {
             .settle(&plan, &circumstances, &numbers, &self.version);
     }
 
-    /// Writes the outputs of `plan`: its rows without those that are hidden, cut as the engine cuts them.
+    /// Returns the output tables of the compaction `plan`: its rows without overwritten versions, divided
+    /// into files as the engine divides them.
     fn merge(&mut self, plan: &Plan) -> Vec<Arc<FileMetadata>> {
         let rows = plan.files().flat_map(|(_, file)| &self.contents[&file.number]);
         let mut rows = newest(rows.copied().collect());
@@ -298,7 +299,8 @@ impl<'a> Tree<'a> {
         condition(inputs, &self.options, buffers)
     }
 
-    /// The tables whose range holds `key`, the newest first, each with its level and whether it has the key.
+    /// The tables whose key range includes `key`, the newest first, each with its level and whether it has
+    /// the key.
     pub(crate) fn tables_of(&self, key: u32) -> impl Iterator<Item = (usize, bool)> + '_ {
         let has = move |file: &Arc<FileMetadata>| {
             let rows = &self.contents[&file.number];
@@ -336,7 +338,7 @@ impl<'a> Tree<'a> {
         (level_0 + below) as u64
     }
 
-    /// Bytes of all tables, and of the outputs that compactions under way have by their end.
+    /// Bytes of all tables, and of the outputs of running compactions, estimated by the size of their inputs.
     pub(crate) fn bytes_in_use(&self) -> u64 {
         let outputs = self.jobs.iter().map(|job| job.plan.input_bytes());
         self.version.total_bytes() + outputs.sum::<u64>()

@@ -25,7 +25,7 @@ pub(crate) struct Operation {
     pub(crate) action: Action,
 }
 
-/// A table that is there before the first operation.
+/// A table that the database has before the first operation.
 #[derive(Clone, Debug)]
 pub(crate) struct StartTable {
     pub(crate) level: usize,
@@ -50,7 +50,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// The operations that it holds. With a sample each stands for several.
+    /// The number of operations in the workload. In a sampled workload each stands for several.
     pub fn operations(&self) -> u64 {
         self.operations.len() as u64
     }
@@ -103,7 +103,7 @@ impl WorkloadBuilder {
         self.weight
     }
 
-    /// The number of `key`, if the sample has it.
+    /// The number of `key`, if the key is in the sample.
     fn number(&mut self, key: &[u8]) -> Option<u32> {
         let is_kept = self.weight == 1 || XxHash3_64::oneshot(key).is_multiple_of(self.weight);
         is_kept.then(|| self.keys.number(key))
@@ -176,7 +176,7 @@ impl WorkloadBuilder {
             operation.key = index_of[operation.key as usize];
         }
         self.tables.retain(|table| !table.rows.is_empty());
-        // Versions of a key that a snapshot held are one row of a replay.
+        // A replay has no snapshots: only the newest version of each key counts.
         for table in &mut self.tables {
             table.rows = crate::rows::newest(std::mem::take(&mut table.rows));
         }

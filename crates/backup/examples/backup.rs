@@ -18,14 +18,14 @@ fn main() -> esker::Result<()> {
     let db = Db::open(&options, &dir)?;
     let mut engine = BackupEngine::open(BackupEngineOptions::new(&backups))?;
 
-    // Writers go on meanwhile. Tables that an earlier backup has are not copied again.
+    // Writers continue during a backup. Tables that an earlier backup has are not copied again.
     db.put(b"key", b"first")?;
     let first = engine.create_new_backup(&db, &CreateBackupOptions::default())?;
     db.put(b"key", b"second")?;
     let second = engine.create_new_backup(&db, &CreateBackupOptions::default())?;
     println!("backups {first} and {second} of {}", db.path().display());
 
-    // Verifies every byte against its checksum, before the backup is needed.
+    // Verifies every byte against its checksum, so that damage is found before the backup is needed.
     engine.verify_backup(first, true, None)?;
     engine.restore_db_from_backup(first, &restored, &restored, &RestoreOptions::default())?;
     let as_of_first = Db::open(&options, &restored)?;

@@ -27,7 +27,8 @@ pub(crate) struct Catalog {
 #[derive(Debug)]
 pub(crate) struct Corrupt {
     pub error: Error,
-    /// The contents of its meta file, if that can be read: the files it names are not garbage yet.
+    /// The contents of the backup's meta file, if it can be read. The files that it names are not garbage,
+    /// even if the backup is corrupt.
     pub meta: Option<Meta>,
 }
 
@@ -87,7 +88,7 @@ impl Catalog {
     }
 
     /// Adds a backup, given the sizes of files in the directory. `Corruption` if a file is missing, or
-    /// differs from the meta file or from another backup; then nothing was added.
+    /// differs from the meta file or from another backup; in these cases the backup is not added.
     pub fn add(&mut self, id: BackupId, meta: Meta, sizes: &BTreeMap<String, u64>) -> Result<()> {
         let mut infos = Vec::with_capacity(meta.files.len());
         for file in &meta.files {
@@ -152,7 +153,8 @@ impl Catalog {
                 unnamed.push(file.relative);
             }
         }
-        // A corrupt backup may become good again when its missing files are restored.
+        // Files of a corrupt backup stay: the backup may become good again when its missing files are
+        // restored.
         unnamed.retain(|name| !self.is_named(name));
         unnamed
     }

@@ -61,7 +61,8 @@ impl BackupEngine {
         self.remove_private_of(id)
     }
 
-    /// Removes the meta file of backup `id`, which ends the backup: its other files are then garbage.
+    /// Removes the meta file of backup `id`, after which the backup does not exist, and its other files are
+    /// garbage.
     pub(crate) fn remove_meta_of(&self, id: BackupId) -> Result<()> {
         let fs = &*self.options.fs;
         let dir = &self.options.backup_dir;
@@ -70,7 +71,8 @@ impl BackupEngine {
             fs.remove(&meta)?;
         }
         if self.options.sync {
-            // Otherwise a loss of power might restore a backup without its files.
+            // Without this sync the meta file might be back after a loss of power, and the backup's other
+            // files might not.
             fs.sync_dir(&dir.join(names::META))?;
         }
         Ok(())

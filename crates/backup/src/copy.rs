@@ -92,11 +92,11 @@ impl Copier<'_> {
         Ok(crc)
     }
 
-    /// Waits until the rate limiter permits that many bytes. A request to stop takes effect within a refill
+    /// Waits until the rate limiter permits `bytes` bytes. A request to stop takes effect within a refill
     /// period.
     fn ask(&self, bytes: usize, op: OpType) {
         if let Some(limiter) = &self.limiter {
-            // If it is stopped, the next check of the progress reports it.
+            // If a stop was requested, the next check of the progress reports it.
             limiter.request_while(bytes as u64, IoPriority::Low, op, || !self.progress.is_stopped());
         }
     }
@@ -120,8 +120,8 @@ pub(crate) fn create_dir(fs: &dyn FileSystem, dir: &Path, sync: bool) -> Result<
         _ => fs.sync_dir(Path::new(".")),
     };
     if missing.is_empty() {
-        // The process that created it may have been killed before the sync. But not every directory may be
-        // opened by us.
+        // The process that created a directory may have been killed before it synced the parent. A parent
+        // that this process may not open is left unsynced.
         let _ = sync_name(dir);
     }
     missing.into_iter().rev().try_for_each(sync_name)

@@ -42,7 +42,7 @@ impl BackupEngine {
         let made = self.create(id, db, options, progress);
         match made {
             Ok(()) => {
-                // The backup is complete, even if some garbage cannot be deleted now.
+                // An error is ignored: the backup is complete, even if some garbage cannot be deleted now.
                 let _ = self.garbage_collect();
                 Ok(id)
             }
@@ -53,7 +53,7 @@ impl BackupEngine {
                 Err(error)
             }
             Err(error) => {
-                // Without its meta file the backup does not exist. The rename of the meta file may have
+                // Without a meta file the failed backup does not exist. The rename of the meta file may have
                 // failed after it took effect; as long as the meta file stays, its files stay.
                 if self.remove_meta_of(id).is_ok() {
                     let _ = self.garbage_collect();
@@ -72,7 +72,7 @@ impl BackupEngine {
     ) -> Result<()> {
         let fs = &*self.options.fs;
         let dir = &*self.options.backup_dir;
-        // Leftovers of an interrupted or failed backup. Its shared files may be reused.
+        // An interrupted or failed backup of this number may have left files. Its shared files may be reused.
         if fs.exists(&names::meta(dir, id))? {
             self.remove_meta_of(id)?;
         }
@@ -123,7 +123,7 @@ impl BackupEngine {
         self.catalog.add(id, meta, &sizes)
     }
 
-    /// Makes the names of all files durable, then writes the meta file.
+    /// Makes the names of all files of a backup durable, then writes its meta file.
     fn finish(&self, id: BackupId, meta: &Meta) -> Result<()> {
         let fs = &*self.options.fs;
         let dir = &*self.options.backup_dir;
@@ -239,8 +239,8 @@ impl Job<'_> {
             };
             return self.taken_over(relative, crc, file);
         }
-        // The file belongs to an interrupted backup, or to one whose meta file is corrupt. It is reused if it
-        // has the same bytes.
+        // A file that exists without a meta file belongs to an interrupted backup, or to one whose meta file
+        // is corrupt. It is reused if it has the same bytes.
         if fs.exists(&path)? && fs.size(&path)? == file.size {
             let crc = match crc {
                 Some(crc) => crc,
@@ -260,7 +260,7 @@ impl Job<'_> {
     fn taken_over(&self, relative: String, crc: u32, file: &LiveFileStorageInfo) -> Result<MetaFile> {
         let options = &self.engine.options;
         if options.sync {
-            // The backup that copied it may not have synced it.
+            // The backup that copied the existing file may not have synced it.
             options.fs.sync_file(&options.backup_dir.join(&relative))?;
         }
         check_crc(file, crc)?;
@@ -268,7 +268,7 @@ impl Job<'_> {
         Ok(meta_file(relative, crc, file))
     }
 
-    /// The session that wrote a table, if the table is named after it.
+    /// The id of the session that wrote a table, if the naming of shared files uses it.
     fn session(&self, file: &LiveFileStorageInfo, is_table: bool) -> Result<Option<String>> {
         let naming = self.engine.options.share_files_with_checksum_naming;
         if !is_table || naming == ShareFilesNaming::LegacyCrc32cAndFileSize {
@@ -278,7 +278,7 @@ impl Job<'_> {
     }
 }
 
-/// The session that wrote a table, if the table has one that is valid in a name.
+/// The session that wrote a table, if the table names one that is valid in a file name.
 pub(crate) fn session_of(fs: &dyn FileSystem, path: &Path) -> Result<Option<String>> {
     let table = fs.open_random(path, &OpenOptions::default())?;
     let session = Table::read_properties(table)?.db_session_id;

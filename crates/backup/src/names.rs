@@ -75,7 +75,8 @@ pub(crate) fn backup_id(name: &str) -> Option<BackupId> {
     (id > 0 && name == id.to_string()).then_some(id)
 }
 
-/// The name in a database of the file at `relative` of backup `id`; `None` if no backup has such a file.
+/// The name that the backup file at `relative` has in a database, for backup `id`; `None` if `relative` is
+/// not the name of a backup file.
 pub(crate) fn db_file_name(relative: &str, id: BackupId) -> Option<String> {
     let name = match relative.split('/').collect::<Vec<_>>()[..] {
         [PRIVATE, of, name] if backup_id(of) == Some(id) => name.to_owned(),

@@ -29,7 +29,8 @@ impl BackupEngine {
         let options = Options {
             fs: Arc::new(fs),
             wal_dir: String::new(),
-            // Reads see committed sections of its WALs, and no prepared ones.
+            // The backup is opened without two-phase commit: reads see committed sections of its WALs, and no
+            // prepared ones.
             allow_2pc: true,
             ..options.clone()
         };
@@ -42,7 +43,7 @@ impl BackupEngine {
 struct BackupFs {
     inner: Arc<dyn FileSystem>,
     dir: PathBuf,
-    /// The real paths, by the file's name in the database.
+    /// The path of each file in the backup directory, by the file's name in the database.
     files: BTreeMap<String, PathBuf>,
 }
 

@@ -12,12 +12,12 @@ use vfs::{FileSystem, PosixFs, RateLimiter};
 /// every kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ShareFilesNaming {
-    /// A name has the file's CRC-32C and size. A table must be read entirely to find out whether the
-    /// directory has it already.
+    /// The name of a shared file contains its CRC-32C and size. A table must be read entirely to find out
+    /// whether the directory has it already.
     LegacyCrc32cAndFileSize,
     /// The name of a shared table contains the id of the session that wrote it.
     UseDbSessionId,
-    /// A name has the id of that session, and the size of the table.
+    /// The name of a shared table contains the id of the session that wrote it, and the size of the table.
     #[default]
     UseDbSessionIdAndFileSize,
 }

@@ -119,7 +119,8 @@ impl Restoration<'_> {
         create_dir(fs, self.wal_dir, self.copier.sync)?;
         let _lock = fs.lock(&filename::lock(self.db_dir))?;
         let mut wals = WalDir::claim(&self.database, self.db_dir, None)?;
-        // The WALs there are removed, and the restored database may have another id.
+        // The directory of WALs loses its mark as the old database's: its WALs are removed, and the restored
+        // database may have another id.
         wals.unmark(fs)?;
         let threads = self.engine.options.max_background_operations;
         let stays = for_all(threads, &items, |item| self.stays(item))?;
@@ -148,7 +149,7 @@ impl Restoration<'_> {
         wals.mark_by_files(&self.database, self.db_dir)
     }
 
-    /// True if the existing file is the backup's.
+    /// True if the existing file at the destination has the contents of the backup's file.
     fn stays(&self, item: &Item) -> Result<bool> {
         let fs = self.fs;
         let may_stay = match self.mode {
@@ -163,7 +164,7 @@ impl Restoration<'_> {
             RestoreMode::KeepLatestDbSessionIdFiles => {
                 match names::session_and_size(&item.file.relative_filename) {
                     Some((session, size)) if size == item.file.size => {
-                        // A file that cannot be read is not the expected one.
+                        // A file that cannot be read is not the backup's file.
                         session_of(fs, &item.to).is_ok_and(|found| found.as_deref() == Some(session))
                     }
                     _ => false,
@@ -178,7 +179,7 @@ impl Restoration<'_> {
             }
         };
         if same && self.copier.sync {
-            // The process that wrote it may have been interrupted before the sync.
+            // The process that restored the existing file may have been interrupted before the sync.
             fs.sync_file(&item.to)?;
         }
         Ok(same)

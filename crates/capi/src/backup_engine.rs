@@ -420,7 +420,8 @@ api!(
     }
 );
 
-// A backup without some of its files is not supported: with such a callback its creation fails.
+// A backup without some of its files is not supported: with a callback that excludes files the creation of
+// the backup fails.
 api!(
     fn rocksdb_create_backup_options_set_exclude_files_callback(
         options: *mut rocksdb_create_backup_options_t,

@@ -15,7 +15,7 @@ pub struct rocksdb_writebatch_t {
     /// The reason why the bytes of `rocksdb_writebatch_create_from` are not a batch, or why a row was
     /// refused. The error is reported when the batch is used.
     invalid: Option<(Vec<u8>, Error)>,
-    /// True if rows of families with timestamps wait for theirs.
+    /// True if rows of families with timestamps do not have their timestamps yet.
     unstamped: bool,
 }
 
@@ -48,14 +48,14 @@ impl rocksdb_writebatch_t {
         Ok(self.batch.clone())
     }
 
-    /// Returns the batch, for a write in place.
+    /// Returns the batch for a write that uses it without a copy.
     pub fn in_place(&mut self) -> Result<&mut WriteBatch> {
         self.check()?;
         Ok(&mut self.batch)
     }
 }
 
-/// Returns the error of a write whose rows wait for their timestamps.
+/// Returns the error of a write some of whose rows do not have their timestamps yet.
 pub fn no_timestamps() -> Error {
     Error::invalid_argument("write batch must have timestamp(s) set")
 }
@@ -140,7 +140,8 @@ macro_rules! rows {
                 match family {
                     Some(family) => match self.stamped(family, key) {
                         Cow::Borrowed(key) => self.$($field)+.single_delete_cf(family, key),
-                        // This writes a plain deletion, as `rocksdb_singledelete_with_ts` does.
+                        // In a family with timestamps a plain deletion is written, as
+                        // `rocksdb_singledelete_with_ts` does.
                         Cow::Owned(key) => self.$($field)+.delete_cf(family, &key),
                     }
                     None => self.$($field)+.single_delete(key),
@@ -179,7 +180,7 @@ impl Refusing for rocksdb_writebatch_t {
     }
 }
 
-/// Adds a row, whose buffers `add` looks at.
+/// Adds a row by `add`, which also checks the buffers of the row. A refused row is an error of the batch.
 #[inline]
 pub fn add<T: Refusing>(batch: &mut T, add: impl FnOnce(&mut T)) {
     if let Err(error) = attempt(|| {

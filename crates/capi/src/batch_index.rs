@@ -25,7 +25,7 @@ pub struct rocksdb_writebatch_wi_t {
     owned: bool,
     /// True if a row was refused: the batch is not written.
     refused: bool,
-    /// True if rows of families with timestamps wait for theirs.
+    /// True if rows of families with timestamps do not have their timestamps yet.
     unstamped: bool,
 }
 

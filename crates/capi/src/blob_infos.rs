@@ -39,7 +39,8 @@ api!(
     }
 );
 
-// Garbage is counted when the compaction is installed, and not by its event: the list is empty.
+// The engine counts the garbage in blob files when it installs a compaction, after the event: this list is
+// empty.
 api!(
     fn rocksdb_compactionjobinfo_blob_file_garbage_infos_count(
         _info: *const rocksdb_compactionjobinfo_t,

@@ -114,8 +114,8 @@ api!(
     }
 );
 
-// After this call the memory of the cache need not be freed, because the process is about to end. The cache
-// is shared: the function does nothing.
+// After this call the memory of the cache need not be freed, because the process is about to end. The
+// function does nothing, because other databases may share the cache.
 api!(
     fn rocksdb_cache_disown_data(_cache: *mut rocksdb_cache_t) {}
 );

@@ -57,7 +57,8 @@ pub unsafe fn taken<T>(object: *mut T) -> Option<Box<T>> {
         .get_mut(&object.addr())
         .map(|live| std::mem::replace(live, false));
     match was_live {
-        // The memory of a destroyed object is not freed, so that later uses are detected.
+        // If handles are checked, the memory of a destroyed object is not freed, so that later uses are
+        // detected.
         Some(true) => Some(Box::new(object.read())),
         Some(false) => report(object, RELEASED),
         None => report(object, "was not made by this library"),

@@ -48,7 +48,8 @@ api!(
                     families.iter().map(create).collect()
                 }
             };
-            // The families before one that cannot be created exist, and their handles belong to the caller.
+            // If the creation of a family fails, the families before it in the list exist, and the caller
+            // gets their handles.
             let there = match &created {
                 Ok(created) => created.clone(),
                 Err(_) => (*db).db.column_families(),

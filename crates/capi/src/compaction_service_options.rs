@@ -90,7 +90,8 @@ api!(
     }
 );
 
-/// Setters that do the same to the inner options as the function of that kind does to `rocksdb_options_t`.
+/// Defines setters of the inner options, each by calling the setter of `rocksdb_options_t` for the same
+/// option.
 macro_rules! setters {
     ($(fn $name:ident($value:ty) => $set:ident;)+) => { $(
         api!(fn $name(object: Override, value: *mut $value) {

@@ -26,7 +26,7 @@ impl Default for CompressionFields {
     }
 }
 
-/// The options of the last level that have separate setters.
+/// The compression options of the last level that have separate setters.
 #[derive(Clone)]
 pub struct ZstdFields {
     pub max_train_bytes: c_int,
@@ -55,7 +55,7 @@ impl CompressionFields {
         }
     }
 
-    /// Returns the compression options, with the options that other functions set.
+    /// Returns the compression options, including those that other setters have set.
     pub fn options(&self, fields: &OptionsFields) -> CompressionOptions {
         CompressionOptions {
             zstd_max_train_bytes: fields.compression_options_zstd_max_train_bytes.max(0) as u32,

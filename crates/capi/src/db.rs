@@ -32,7 +32,7 @@ pub struct rocksdb_t {
     listeners: Vec<Arc<dyn DatabaseListener>>,
 }
 
-/// The functions that opened a database decide what its writes pass.
+/// The layers that writes of a database pass through, which depend on the function that opened it.
 pub enum Kind {
     /// A plain database, or the base database of a database with transactions.
     Plain,
@@ -62,8 +62,8 @@ impl rocksdb_t {
         pointer
     }
 
-    /// Creates an object for the base of this database with transactions, which is not notified of its end.
-    /// Writes to it take no locks.
+    /// Creates an object for the base database of this database with transactions. The object is not updated
+    /// when the database is closed. Writes through the object take no locks.
     pub fn another(&self) -> *mut rocksdb_t {
         boxed(rocksdb_t {
             db: OfProcess::new((*self.db).clone()),
@@ -145,7 +145,8 @@ impl rocksdb_t {
         }
     }
 
-    /// The number of bytes at the end of each value that are not the caller's.
+    /// The number of bytes at the end of each value that hold the time of its write, which the caller does
+    /// not see.
     #[inline]
     pub fn suffix(&self) -> usize {
         match self.kind {
@@ -165,7 +166,8 @@ impl rocksdb_t {
         }
     }
 
-    /// `NotSupported` for a write with a timestamp in a database whose writes pass through something else.
+    /// `NotSupported` for a write with a timestamp in a database whose writes pass through transactions or
+    /// times to live.
     pub fn check_stamped(&self) -> Result<()> {
         match self.kind {
             Kind::Locks(_) => Err(Error::not_supported(
@@ -471,14 +473,15 @@ api!(
             return;
         };
         if !db.db.is_own() {
-            // The database continues in the process that opened it.
+            // A child of `fork` only forgets the object: the database continues in the process that opened
+            // it.
             return std::mem::forget(db);
         }
         // The caller's remaining iterators and snapshots see a closed database from here on.
         if let Err(error) = db.db.close() {
             complain(&format!("rocksdb_close: {}", error_text(&error)));
         }
-        // The threads have ended: there are no more callbacks.
+        // The threads of the database have ended, so there are no more callbacks.
         for listener in &db.listeners {
             listener.attach(std::ptr::null_mut());
         }

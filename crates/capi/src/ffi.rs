@@ -27,7 +27,7 @@ macro_rules! api {
     };
 }
 
-/// The value that a function returns in the place of a result.
+/// The value that an exported function returns if it has no result.
 pub trait Zero {
     /// Returns the zero of the type: 0, false or NULL.
     fn zero() -> Self;
@@ -76,7 +76,7 @@ fn report_unwinding(name: &str, payload: Box<dyn Any + Send>) {
     }
 }
 
-/// The payload that unwinds to the border: a length that no buffer can have.
+/// The panic payload with which a helper leaves the exported function: a length that no buffer can have.
 struct ImpossibleLength(usize);
 
 /// Leaves the exported function: its error says that no buffer has `length` bytes or elements.
@@ -115,7 +115,7 @@ pub unsafe fn fallible<R: Zero>(errptr: *mut *mut c_char, body: impl FnOnce() ->
     })
 }
 
-/// Runs a body, and returns the error of its unwinding as its own.
+/// Runs a body. A refused length or a panic in it becomes its error.
 #[inline(always)]
 pub fn attempt<R>(body: impl FnOnce() -> Result<R>) -> Result<R> {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| Err(unwound(payload)))
@@ -198,7 +198,7 @@ pub unsafe fn returned<'a>(data: *const c_char, length: usize) -> Option<&'a [u8
     Some(bytes(data, length))
 }
 
-/// A buffer as C passes it: it is looked at where an error can be returned.
+/// A buffer as C passes it. Its length is checked later, where an error can be returned.
 #[derive(Clone, Copy)]
 pub struct Buffer(pub *const c_char, pub usize);
 
@@ -384,7 +384,8 @@ impl CallbackState {
 impl Drop for CallbackState {
     fn drop(&mut self) {
         if let Some(destructor) = self.destructor {
-            // SAFETY: the caller passed them together, and no callback uses the state any more.
+            // SAFETY: the caller passed the destructor together with the state, and no callback uses the
+            // state any more.
             unsafe { destructor(self.pointer) }
         }
     }

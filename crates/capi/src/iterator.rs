@@ -22,7 +22,8 @@ pub struct rocksdb_iterator_t {
     db: OfProcess<Db>,
     family: ColumnFamily,
     options: ReadOptions,
-    /// The number of bytes at the end of each value that are not the caller's.
+    /// The number of bytes at the end of each value that hold the time of its write, which the caller does
+    /// not see.
     suffix: usize,
     /// The error that prevented the creation of the iterator, or an impossible length in a seek: it is
     /// invalid, and this is its status.
@@ -100,7 +101,7 @@ impl rocksdb_iterator_t {
         }
     }
 
-    /// Creates an iterator over a family, whose values are the caller's part.
+    /// Creates an iterator over a family, which shows values without the time of their write.
     pub fn of(db: &rocksdb_t, family: &ColumnFamily, options: ReadOptions) -> rocksdb_iterator_t {
         let of_versions = options.iter_start_ts.is_some();
         let mut iter = rocksdb_iterator_t {
@@ -484,7 +485,7 @@ api!(
 
 api!(
     fn rocksdb_iter_refresh(iter: *const rocksdb_iterator_t, errptr: *mut *mut c_char) {
-        // The signature says const; the iterator belongs to the caller nevertheless.
+        // The iterator is changed although the signature of RocksDB's function says const.
         fallible(errptr, || (*iter.cast_mut()).moved(rocksdb_iterator_t::refresh))
     }
 );

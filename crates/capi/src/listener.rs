@@ -309,7 +309,7 @@ impl CallbackListener {
         }
     }
 
-    /// Returns the properties of a table that no event has reported.
+    /// Returns the properties of a table whose creation no event has reported.
     fn properties_of(&self, family: &str, number: u64) -> rocksdb_table_properties_t {
         // SAFETY: the pointer is removed before the database is freed, after the threads of the database have
         // ended.
@@ -555,7 +555,7 @@ impl EventListener for CallbackListener {
                 inputs,
                 ..
             } => {
-                // The files are the same, in another level.
+                // The compaction only moved the files: the outputs are the inputs, in another level.
                 let moved: Vec<u64> = inputs.iter().flat_map(|(_, files)| files).copied().collect();
                 let reason = compaction_reason_number(CompactionReason::ManualCompaction);
                 self.seen

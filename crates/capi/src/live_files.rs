@@ -242,7 +242,7 @@ impl rocksdb_livefiles_t {
     pub fn of_exported(files: &[LiveFileMetaData]) -> rocksdb_livefiles_t {
         let tables = files.iter().map(|exported| {
             let file = LiveFile {
-                // RocksDB does not say the family of an exported table.
+                // As in RocksDB, the description of an exported table has no family.
                 column_family: String::new(),
                 level: exported.level,
                 path: exported

@@ -307,8 +307,7 @@ api!(
 
 api!(
     fn rocksdb_enable_file_deletions(db: *mut rocksdb_t, second: usize, third: *mut *mut c_char) {
-        // In 7.8 the second argument enables deletions regardless of how often they were disabled, and the
-        // third is the error.
+        // In RocksDB 7.8 the second argument is `force`, and the third is `errptr`.
         let (force, errptr) = if generation() < Generation::V10_4 {
             (second as u8 != 0, third)
         } else {

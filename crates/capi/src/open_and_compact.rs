@@ -22,7 +22,7 @@ impl Job {
     /// Runs the job, and returns the result with its length at `length`.
     ///
     /// # Safety
-    /// The pointers are NULL or as the interface says.
+    /// Each pointer is NULL or valid as `rocksdb/c.h` requires.
     unsafe fn run(self, options: &OpenAndCompactOptions, length: *mut usize) -> esker::Result<*mut c_char> {
         let has_all = [self.db_path, self.output_directory, self.input]
             .iter()

@@ -30,7 +30,7 @@ api!(
     }
 );
 
-/// Sizes the memtables by a memory budget, for each style.
+/// Sizes the memtables by a memory budget, for either compaction style.
 fn memtables_of(options: &mut rocksdb_options_t, budget: u64) {
     options.fields.write_buffer_size = (budget / 4) as usize;
     options.fields.min_write_buffer_number_to_merge = 2;

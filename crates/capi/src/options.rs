@@ -96,7 +96,7 @@ pub struct rocksdb_options_t {
     pub blob_cache: Option<crate::cache::rocksdb_cache_t>,
     pub row_cache: Option<crate::cache::rocksdb_cache_t>,
     pub sst_file_manager: Option<crate::sst_file_manager::rocksdb_sst_file_manager_t>,
-    /// The comparator that was loaded by its name.
+    /// The built-in comparator that an OPTIONS file or an option string names.
     pub builtin_comparator: Option<esker::UserComparator>,
     pub partitioner: Option<Arc<dyn esker::SstPartitionerFactory>>,
     pub db_paths: Vec<DbPath>,
@@ -158,7 +158,8 @@ impl rocksdb_options_t {
         self.env.apply(&mut options);
         options.column_family = self.family()?;
         options.db_paths.clone_from(&self.db_paths);
-        // The older options for the number of concurrent jobs.
+        // If one of RocksDB's older options `max_background_compactions` and `max_background_flushes` is set,
+        // they determine the number of jobs.
         if fields.max_background_compactions > 0 || fields.max_background_flushes > 0 {
             let jobs = fields.max_background_compactions.max(1) + fields.max_background_flushes.max(1);
             options.max_background_jobs = jobs.clamp(1, 256);
@@ -276,7 +277,7 @@ pub fn temperature(number: c_int) -> Temperature {
     }
 }
 
-/// Returns the treatment of the last level in a manual compaction with RocksDB's number.
+/// Returns the treatment of the last level in a manual compaction that has the given number in RocksDB.
 pub fn bottommost_level_compaction(number: u8) -> BottommostLevelCompaction {
     match number {
         0 => BottommostLevelCompaction::Skip,

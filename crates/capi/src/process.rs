@@ -23,7 +23,8 @@ fn watch() {
     });
 }
 
-/// The payload that unwinds to the border: the database was opened by a parent of this process.
+/// The panic payload with which a helper leaves the exported function: the database was opened by a parent of
+/// this process.
 pub struct OfParent;
 
 /// Text of the error of [`OfParent`].
@@ -79,7 +80,7 @@ impl<T> DerefMut for OfProcess<T> {
 impl<T> Drop for OfProcess<T> {
     fn drop(&mut self) {
         if self.is_own() {
-            // SAFETY: the value is used by nothing afterwards.
+            // SAFETY: no code uses the value after this drop.
             unsafe { ManuallyDrop::drop(&mut self.value) }
         }
     }

@@ -57,7 +57,7 @@ api!(
     }
 );
 
-/// Returns the options of an estimate; the defaults for NULL.
+/// Translates the options of an estimate of sizes; NULL means the defaults.
 unsafe fn what(options: *const rocksdb_size_approximation_options_t) -> SizeApproximationOptions {
     let Some(options) = options.as_ref() else {
         return SizeApproximationOptions::default();
@@ -69,7 +69,7 @@ unsafe fn what(options: *const rocksdb_size_approximation_options_t) -> SizeAppr
     }
 }
 
-/// Returns the options of RocksDB's flags: memtables, tables, blob files.
+/// Translates RocksDB's flags for an estimate of sizes: memtables, tables, blob files.
 fn what_of_flags(flags: u8) -> SizeApproximationOptions {
     SizeApproximationOptions {
         include_memtables: flags & 1 != 0,

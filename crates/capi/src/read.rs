@@ -234,7 +234,8 @@ unsafe fn multi<'a>(
     keys: impl FnOnce() -> Vec<(&'a ColumnFamily, &'a [u8])>,
 ) -> Vec<Result<Option<PinnedValue>>> {
     let results = attempt(|| Ok(all_of(db, options, &keys())));
-    // If the number of keys is impossible, there is no array for errors.
+    // If no array can have `count` elements, the array for errors does not exist either, and no error is
+    // written.
     let errors = count * usize::from(count <= isize::MAX as usize / size_of::<usize>());
     results.unwrap_or_else(|error| (0..errors).map(|_| Err(error.clone())).collect())
 }

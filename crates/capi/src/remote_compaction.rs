@@ -84,7 +84,7 @@ api!(
 struct Flag {
     /// The first byte of the object, which the caller reads through its `unsigned char*`.
     value: AtomicBool,
-    /// The value that compactions see, as long as they need it.
+    /// The value of the flag as compactions read it, kept alive as long as one of them needs it.
     shared: Arc<AtomicBool>,
 }
 

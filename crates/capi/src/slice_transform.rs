@@ -62,8 +62,8 @@ api!(
         let Some(transform) = transform else {
             return std::ptr::null_mut();
         };
-        // Before 11 the fifth argument was `in_range`, which RocksDB never called, and the name came after
-        // it. A caller of 11 leaves the sixth undefined.
+        // Before RocksDB 11 the fifth argument was `in_range`, which RocksDB never called, and the sixth was
+        // the name. Programs for RocksDB 11 pass no sixth argument, so its value is undefined.
         let name: Option<Name> = if generation() < Generation::V11_8 {
             std::mem::transmute::<*const c_void, Option<Name>>(sixth)
         } else {

@@ -11,7 +11,7 @@ use crate::ffi::*;
 #[derive(Clone)]
 pub struct rocksdb_sst_file_manager_t(pub Arc<SstFileManager>);
 
-// Files are deleted by the file system of their database: the environment is not needed.
+// The environment is not used, because the file system of each database deletes its files.
 api!(
     fn rocksdb_sst_file_manager_create(_env: *mut rocksdb_env_t) -> *mut rocksdb_sst_file_manager_t {
         match SstFileManager::new(SstFileManagerOptions::default()) {

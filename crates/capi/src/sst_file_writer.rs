@@ -30,7 +30,7 @@ api!(
     }
 );
 
-// The rate limiter of its options limits a writer of tables.
+// The call has no effect: the rate limiter in the options of a writer of tables limits the writer.
 api!(
     fn rocksdb_envoptions_set_rate_limiter(
         _options: *mut rocksdb_envoptions_t,
@@ -168,7 +168,7 @@ api!(
 api!(
     fn rocksdb_sstfilewriter_file_size(writer: *mut rocksdb_sstfilewriter_t, size: *mut u64) {
         let open = (*writer).writer.file_size();
-        // After the end of a file RocksDB still shows its size.
+        // As in RocksDB, the size of a finished file stays readable.
         put_out(size, if open == 0 { (*writer).finished } else { open });
     }
 );

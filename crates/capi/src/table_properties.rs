@@ -97,7 +97,7 @@ fn fields_of(from: &TableProperties, user_collected: usize, readable: usize) -> 
     }
 }
 
-/// Returns a name or a value of a list.
+/// Returns the name, or the value, of the entry `at` of a list.
 unsafe fn at(list: &Pairs, at: usize, value: bool, length: *mut usize) -> *const c_char {
     match list.get(at) {
         Some((_, found)) if value => borrowed(found, length),

@@ -9,7 +9,7 @@ use crate::env::rocksdb_env_t;
 #[cfg(not(target_os = "linux"))]
 use crate::ffi::complain;
 
-/// The thread reads and writes files only when no other process does.
+/// The lowest I/O priority: the thread reads and writes files only when no other process does.
 const IDLE_IO: u8 = 1;
 /// The thread has the lowest priority of the normal ones.
 const LOW_CPU: u8 = 2;
@@ -47,7 +47,7 @@ fn lower_this_thread(what: u8) {
     }
 }
 
-/// Reports that threads have no priorities of their own here.
+/// Reports that threads have no priorities of their own on this system.
 #[cfg(not(target_os = "linux"))]
 fn lower_this_thread(_what: u8) {
     static ONCE: std::sync::Once = std::sync::Once::new();

@@ -135,7 +135,8 @@ unsafe fn multi<'a>(
     places: &Places,
 ) {
     let keys = attempt(|| Ok(keys()));
-    // If the number of keys is impossible, there is no array for errors.
+    // If no array can have `count` elements, the array for errors does not exist either, and no error is
+    // written.
     let count = count * usize::from(count <= isize::MAX as usize / size_of::<usize>());
     let mut options = rocksdb_readoptions_t::of(options);
     if options.snapshot.is_none() {
@@ -252,7 +253,8 @@ api!(
         fallible(errptr, || {
             let (whole, list) = with_families(options, &families)?;
             let dir = path(name);
-            // The open refuses the option, before it looks at the families.
+            // With `avoid_flush_during_recovery` the open fails before it looks at the families, so they are
+            // not checked.
             if !whole.avoid_flush_during_recovery {
                 check_all_named(&whole, &dir, &list)?;
             }
@@ -285,7 +287,7 @@ impl Sizes {
     /// # Safety
     /// The caller passed the function for this state.
     unsafe fn of_family(&self, id: u32) -> Option<usize> {
-        // The function returns the maximum for a family that it does not know.
+        // The caller's function returns the maximum of `size_t` for a family that it does not know.
         Some((self.size_of)(self.state, id)).filter(|size| *size != usize::MAX)
     }
 }

@@ -166,7 +166,7 @@ api!(
     }
 );
 
-// The end of the trace is NULL without an error.
+// At the end of the trace the function returns NULL without an error.
 api!(
     fn rocksdb_trace_reader_read(
         reader: *mut rocksdb_trace_reader_t,

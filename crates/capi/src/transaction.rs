@@ -39,7 +39,7 @@ pub struct TransactionTimestamps {
 }
 
 impl TransactionTimestamps {
-    /// Sets the time of the commit; false if it is not after the reads.
+    /// Sets the timestamp of the commit. Returns false if it is not after the timestamp of the reads.
     pub fn set_commit(&mut self, time: u64) -> bool {
         let is_after = self.read.is_none_or(|read| time > read);
         if is_after {
@@ -48,7 +48,8 @@ impl TransactionTimestamps {
         is_after
     }
 
-    /// Sets the time of the reads; false if it is before the present one, or not before the commit.
+    /// Sets the timestamp of the reads. Returns false if it is before the current one, or not before the
+    /// timestamp of the commit.
     pub fn set_read(&mut self, time: u64) -> bool {
         let fits =
             self.read.is_none_or(|read| time >= read) && self.commit.is_none_or(|commit| time < commit);
@@ -242,7 +243,8 @@ unsafe fn read_many<'a>(
     let keys = match attempt(|| Ok(keys())) {
         Ok(keys) => keys,
         Err(error) => {
-            // If the number of keys is impossible, there is no array for errors.
+            // If no array can have `count` elements, the array for errors does not exist either, and no error
+            // is written.
             let places = count * usize::from(count <= isize::MAX as usize / size_of::<usize>());
             for at in 0..places {
                 let (values, lengths, errors) = (results.values, results.lengths, results.errors);

@@ -38,8 +38,8 @@ use crate::write::{
 /// The C object `rocksdb_transactiondb_t`.
 pub type rocksdb_transactiondb_t = rocksdb_t;
 
-/// Returns the transactions of a database that was opened for them; another has none, and standard error
-/// says so.
+/// Returns the transactions of a database that was opened for them; for any other database it returns `None`
+/// and writes a line to standard error.
 ///
 /// # Safety
 /// The database was not closed.
@@ -221,8 +221,8 @@ api!(
     }
 );
 
-/// Defines functions that call those of any database, whose writes take locks if the database has
-/// transactions with locks.
+/// Defines functions of a database with transactions that call the functions of any database. Writes take
+/// locks if the database has transactions with locks.
 macro_rules! functions_of_any {
     ($(fn $name:ident($($arg:ident: $type:ty),*) $(-> $ret:ty)? => $base:ident;)+) => { $(
         api!(fn $name(db: *mut rocksdb_transactiondb_t, $($arg: $type),*) $(-> $ret)? {

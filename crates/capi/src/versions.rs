@@ -3,7 +3,7 @@
 use base::Kind;
 use esker::{Error, Result, VersionsIterator};
 
-/// An iterator over versions, with the key that RocksDB shows.
+/// An iterator over versions, with the internal key of the current version, which RocksDB shows as the key.
 pub struct Versions {
     iter: VersionsIterator,
     /// The internal key of the current version: the key, the timestamp, and the number and kind of the write.
@@ -60,7 +60,7 @@ impl Versions {
         self.iter.timestamp()
     }
 
-    /// Refuses to move to a newer state: the iterator shows one moment.
+    /// Returns an error: an iterator over versions cannot be refreshed to a newer state.
     pub fn refresh(&self) -> Result<()> {
         Err(Error::not_supported(
             "a refresh of an iterator with iter_start_ts",

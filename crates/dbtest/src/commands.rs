@@ -236,8 +236,8 @@ impl Session {
             }
             "reopen" => {
                 if flag(case, "kill") {
-                    // The file system is copied as the death of a process leaves it; the old database ends in
-                    // the original.
+                    // The new database opens a copy of the file system as the death of a process leaves it;
+                    // the old database is closed in the original.
                     self.fs = self.fs.process_death_clone();
                 }
                 self.close()?;
@@ -872,7 +872,8 @@ fn misuse(message: impl Into<String>) -> Error {
 }
 
 fn flag(case: &mut TestCase, name: &str) -> bool {
-    // A flag with a value is left in place, so that it is reported as not understood.
+    // A flag that was given a value is not taken, so that the case fails with an argument that is not
+    // understood.
     case.take_flag(name).unwrap_or(false)
 }
 

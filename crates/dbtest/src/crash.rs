@@ -77,7 +77,8 @@ pub fn survive(
     if depth == Depth::Recovery {
         let (images, mem) = (cut_off.clone(), fs.clone());
         let seed = rng.u64(..);
-        // For both kinds of loss, the second recovery finds everything that the first one found.
+        // After a loss of power and after a death of the process, the second recovery must find everything
+        // that the first one found.
         let lose = move |rng: &mut Rng| match loss {
             Loss::Power => any_loss(&mem, rng),
             Loss::Process => mem.process_death_clone(),
@@ -201,7 +202,7 @@ pub fn files_left(fs: &dyn FileSystem, flavour: &Flavour, live: &BTreeSet<u64>, 
                 Some(FileKind::Manifest(_)) => counts[1] += 1,
                 Some(FileKind::Options(_)) => counts[2] += 1,
                 Some(FileKind::Table(number) | FileKind::Blob(number)) if live.contains(&number) => {}
-                // These files exist once, and may be from an earlier session.
+                // CURRENT, IDENTITY, LOCK and LOG exist once each, and may be from an earlier session.
                 Some(FileKind::Current | FileKind::Identity | FileKind::Lock | FileKind::InfoLog) => {}
                 // If the MANIFEST was torn, or a WAL is missing, recovery keeps unusable files.
                 _ if name == "wal" || name == "lost" => {}

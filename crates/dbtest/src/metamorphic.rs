@@ -35,8 +35,8 @@ pub struct FamilyPlan {
     pub name: String,
     /// The name of the family's comparator, for [`settings::comparator`](crate::settings::comparator).
     pub comparator: &'static str,
-    /// The name of its merge operator, for [`settings::merge_operator`](crate::settings::merge_operator), or
-    /// `nullptr`.
+    /// The name of the family's merge operator, for
+    /// [`settings::merge_operator`](crate::settings::merge_operator), or `nullptr`.
     pub merge_operator: &'static str,
 }
 

@@ -93,12 +93,12 @@ struct Lit {
     when: When,
     /// The thread on which user code panics; `None` for any thread.
     thread: Option<ThreadId>,
-    /// The prefix of the names of the threads on which it panics.
+    /// The prefix of the names of the threads on which user code panics.
     name: &'static str,
 }
 
 enum When {
-    /// One call of the site panics: the one after so many others.
+    /// One call of a site panics: the call after this number of other calls.
     Once(Site, u64),
     /// Every call of the site panics.
     Always(Site),

@@ -47,7 +47,7 @@ pub fn options(fs: Arc<dyn FileSystem>, checksums: FileChecksumGenFactory) -> Op
         merge_operator: base::merge::builtin("StringAppendOperator"),
         ..ColumnFamilyOptions::default()
     };
-    // The cache is small because tests open the database often.
+    // The block cache is small, because tests open the database often.
     family.table.block_cache = Some(Cache::lru(CacheOptions {
         capacity: 1 << 20,
         ..CacheOptions::default()

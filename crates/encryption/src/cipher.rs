@@ -52,9 +52,9 @@ impl Cipher {
     }
 
     /// Decrypts as [`apply`](Self::apply) does, and leaves blocks of zeros as they are: a loss of power may
-    /// leave zeros in place of what was written, and readers know these. The chance that an encrypted block
-    /// is zero is 1 in 2^128. For a block of which `bytes` has a part, `is_hole` says whether all of it, at
-    /// this offset, is zeros.
+    /// leave zeros in place of what was written, and readers recognize them. The chance that an encrypted
+    /// block is zero is 1 in 2^128. For a block of which `bytes` has a part, `is_hole` says whether all of
+    /// it, at this offset, is zeros.
     pub fn decrypt(
         &self,
         offset: u64,
@@ -70,7 +70,7 @@ impl Cipher {
                 at += len;
                 continue;
             }
-            // All blocks up to the next one that may be a hole are decrypted at once.
+            // Blocks that cannot be holes are decrypted at once, up to the next block that may be one.
             let rest = &mut bytes[at..];
             let (first, following) = rest.split_at(len);
             let blocks = following

@@ -29,7 +29,7 @@ pub struct EncryptedFs {
 /// The contents of a file's first page.
 enum Found {
     Header(Header),
-    /// The first page has no header yet, and the file has no bytes after that page.
+    /// The first page of the file has no header yet, and the file has no bytes after that page.
     Nothing,
     /// The file is not encrypted, and may be read so.
     PlainFile,
@@ -45,8 +45,9 @@ impl EncryptedFs {
         }
     }
 
-    /// The same file system, which also reads files that are not encrypted. An existing database is encrypted
-    /// so: each file that is written from then on is, and a compaction of everything rewrites the tables. Without it such a file is an error.
+    /// The same file system, which also reads files that are not encrypted. An existing database can be
+    /// encrypted in this way: each file that is written from then on is, and a compaction of everything
+    /// rewrites the tables. By default an unencrypted file is an error.
     pub fn reading_plain_files(mut self) -> EncryptedFs {
         self.reads_plain_files = true;
         self
@@ -205,7 +206,8 @@ impl FileSystem for EncryptedFs {
         self.begin(self.below.create(path, options)?, options)
     }
 
-    /// Removes `old` and creates `new`: over its old bytes, a key would be used twice.
+    /// Removes the recycled file `old` and creates `new`: overwriting the old file would encrypt with its key
+    /// twice.
     fn reuse(&self, old: &Path, new: &Path, options: &CreateOptions) -> Result<Box<dyn WritableFile>> {
         self.below.remove(old)?;
         self.create(new, options)

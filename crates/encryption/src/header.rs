@@ -23,7 +23,7 @@ const VERSION: u8 = 1;
 const MAX_NAME: usize = 255;
 const MAX_KEY: usize = 1024;
 
-/// How the bytes of a file follow its header.
+/// The layout of the bytes after the header of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// The encrypted bytes follow each other without frames.

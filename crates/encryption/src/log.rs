@@ -131,7 +131,7 @@ impl LogReader {
         if frame.place + frame.len <= self.file.len() {
             return Ok(frame.len);
         }
-        // The file may have grown since it was opened, or be cut.
+        // The log may have grown since it was opened, or end within the frame.
         let mut byte = [0];
         let has = |at: u64, byte: &mut [u8]| Ok::<bool, Error>(self.file.read_at(at, byte)? == 1);
         if has(frame.place + frame.len - 1, &mut byte)? {
@@ -165,7 +165,8 @@ impl LogReader {
     /// The frames that have bytes from `offset` up to `end`.
     fn frames(&self, offset: u64, end: u64) -> Result<Vec<Frame>> {
         let mut frames = self.frames.lock();
-        // The last frame found may have been under way when it was read.
+        // The last frame may have been read while its append was in progress, so frames are searched again
+        // unless it is not needed.
         let is_settled = frames.found.len() > 1 && frames.found[frames.found.len() - 2].end() >= end;
         if !is_settled {
             frames.search(&*self.file, end)?;

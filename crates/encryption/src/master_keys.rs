@@ -108,7 +108,7 @@ pub struct KeyRing {
 }
 
 impl KeyRing {
-    /// A ring with one key, which is the current one. `name` stands in the headers of files, unencrypted.
+    /// A ring with one key, which is the current one. `name` is in the headers of files, unencrypted.
     pub fn new(name: impl Into<String>, key: [u8; KEY_LEN]) -> KeyRing {
         let current = name.into();
         KeyRing {

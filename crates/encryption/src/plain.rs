@@ -18,7 +18,7 @@ pub(crate) struct PlainReader {
     pub cipher: Cipher,
 }
 
-/// True if the block at `offset` of the file is zeros.
+/// True if the block at `offset` of the file consists of zeros.
 fn is_hole(file: &dyn RandomAccessFile, offset: u64) -> Result<bool> {
     let mut block = [0; BLOCK];
     let read = file.read_at(BEGIN + offset, &mut block)?;

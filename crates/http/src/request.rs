@@ -29,7 +29,7 @@ pub(crate) enum Head {
     Partial,
     /// The request is refused, with this response.
     Refused(Response),
-    /// The request, and true if the client wants only the head of the response.
+    /// A parsed request, and true if the client wants only the head of the response.
     Whole(Request, bool),
 }
 

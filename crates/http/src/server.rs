@@ -99,9 +99,10 @@ impl Drop for Server {
             ip => ip,
         };
         let woken = TcpStream::connect((ip, self.address.port()));
-        // If the machine permits no further connection, the thread ends with the next accepted one.
+        // The connection only wakes the accepting thread. If it cannot be made, the thread ends at the next
+        // connection that it accepts.
         if let (Ok(_), Some(accepting)) = (woken, self.accepting.take()) {
-            // A panic of the thread was reported when it happened.
+            // The result is ignored: a panic of the accepting thread was reported when it happened.
             let _ = accepting.join();
         }
         let threads = {
@@ -113,7 +114,7 @@ impl Drop for Server {
             std::mem::take(&mut open.threads)
         };
         for thread in threads {
-            // A handler's panic was reported when it happened.
+            // The result is ignored: a handler's panic was reported when it happened.
             let _ = thread.join();
         }
     }
@@ -124,7 +125,8 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         if shared.stopped.load(Ordering::Acquire) {
             return;
         }
-        // The error concerns one connection, or a lack of descriptors, which ends with another connection.
+        // An error of an accept concerns one connection, or is a lack of file descriptors, which lasts until
+        // another connection ends.
         let Ok(stream) = stream else {
             thread::yield_now();
             continue;
@@ -132,7 +134,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let Some(connection) = Connection::register(shared, &stream) else {
             continue;
         };
-        // The deadline counts from here, however late the thread starts.
+        // The deadline of the request counts from here, however late the connection's thread starts.
         let accepted = shared.config.clock.now();
         let builder = thread::Builder::new().name("esker-http".to_owned());
         let thread = builder.spawn(move || {

@@ -91,7 +91,7 @@ struct Limited<B> {
     batch: B,
     /// The maximum size of the batch in bytes. 0: no limit.
     max_bytes: u64,
-    /// The end of the part that goes into the WAL: bytes, operations, kinds of operations.
+    /// The end of the part of the batch that goes into the WAL: its bytes, its operations and their kinds.
     wal_end: Option<(usize, u32, i64)>,
     index: Index,
     lent: Lent,
@@ -139,7 +139,7 @@ impl<B: Operations> BatchOf<B> {
         )
     }
 
-    /// Returns the object of a batch with an index in that order.
+    /// Returns the object of a batch whose index has the order `index`.
     fn with_index(batch: B, index: Index) -> BatchOf<B> {
         BatchOf(Mutex::new(Limited {
             batch,
@@ -440,7 +440,8 @@ impl<'e> Visitor<'e> {
         self.env.call_bool(self.handler, method, &[])
     }
 
-    /// Calls a method with arrays, and with the family unless that is the default one.
+    /// Calls a Java method with arrays of bytes, and with the id of the family unless that is the default
+    /// one.
     fn call(&self, name: &str, family: Option<u32>, arrays: &[&[u8]]) -> Result<()> {
         let mut signature = "(".to_owned();
         let mut arguments = Vec::new();

@@ -197,7 +197,7 @@ native!("WBWIRocksIterator_seekForPrevDirect0" "JLjava_nio_ByteBuffer_2II" fn(
 
 native!("WBWIRocksIterator_status0" "J" fn(env, handle: i64) { iterator(handle).map(drop) });
 
-/// Nothing is refreshed: a batch has no older state.
+/// A refresh has no effect, because a batch has no older state.
 fn refresh(handle: i64) -> Result<()> {
     iterator(handle)?;
     Err(Fail::Status(esker::Error::not_supported(

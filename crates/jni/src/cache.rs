@@ -38,7 +38,7 @@ native!("LRUCache_newLRUCache" "JIZDD" fn(
     })
 });
 
-// RocksDB's clock cache is an LRU cache since 7.
+// A clock cache is created as an LRU cache, as in RocksDB since release 7.
 native!("ClockCache_newClockCache" "JIZ" fn(env, capacity: i64, shard_bits: i32, strict: bool) -> i64 {
     cache(CacheOptions {
         capacity: capacity.max(0) as usize,
@@ -104,7 +104,7 @@ native!("RateLimiter_getBytesPerSecond" "J" fn(env, limiter: i64) -> i64 {
 
 native!("RateLimiter_request" "JJ" fn(env, limiter: i64, bytes: i64) {
     let limiter = handles::get::<RateLimiterObject>(limiter)?;
-    // As in RocksJava, the request has no priority and no kind: the total of all kinds is charged.
+    // As in RocksJava, the caller names no priority and no kind of operation: the request counts as a write.
     limiter.0.request(bytes.max(0) as u64, IoPriority::User, OpType::Write);
     Ok(())
 });

@@ -60,7 +60,7 @@ impl Global {
 impl Drop for Global {
     fn drop(&mut self) {
         let (object, is_weak) = (self.object, self.is_weak);
-        // After the end of the machine no reference needs a release.
+        // After the end of the virtual machine no reference needs to be released.
         let _ = attached(|env| {
             match is_weak {
                 true => env.forget_weak(object),
@@ -86,7 +86,7 @@ unsafe impl Sync for Method {}
 pub struct Classes(BTreeMap<&'static str, Global>);
 
 impl Classes {
-    /// Looks up the Java classes with these names.
+    /// Looks up the Java classes with the given names.
     pub fn of(env: &Env<'_>, names: &[&'static str]) -> Result<Classes> {
         let mut classes = BTreeMap::new();
         for name in names {
@@ -118,7 +118,7 @@ impl Classes {
 
 fn remember(env: &Env<'_>) -> Result<()> {
     if MACHINE.get().is_none() {
-        // Another thread may have stored the machine: there is only one.
+        // Another thread may have stored the virtual machine already: a process has only one.
         let _ = MACHINE.set(Machine(env.vm()?));
     }
     Ok(())
@@ -147,10 +147,11 @@ thread_local! {
 pub fn attached<R>(call: impl FnOnce(&Env<'_>) -> Result<R>) -> Result<R> {
     let machine = MACHINE.get().ok_or_else(|| Fail::state("no JVM is known"))?.0;
     let mut raw: *mut JNIEnv = std::ptr::null_mut();
-    // SAFETY: the machine lives as long as the process; the place may be written.
+    // SAFETY: the virtual machine lives as long as the process; the out-pointer may be written.
     let known = unsafe { ((**machine).v1_2.GetEnv)(machine, (&raw mut raw).cast(), JNI_VERSION_1_6) };
     if known != 0 {
-        // SAFETY: the machine lives as long as the process; null arguments mean a thread without a name.
+        // SAFETY: the virtual machine lives as long as the process; null arguments mean a thread without a
+        // name.
         let code = unsafe {
             ((**machine).v1_4.AttachCurrentThreadAsDaemon)(
                 machine,

@@ -105,7 +105,7 @@ impl CompactionFilterFactory for JavaFactory {
         });
         let filter = handle.and_then(|handle| {
             let made = handles::get::<FilterObject>(handle).map(|filter| filter.0.make());
-            // Java has given up its ownership of the handle.
+            // The Java object has given up the handle of the filter, so the handle is closed here.
             handles::close(handle);
             made
         });

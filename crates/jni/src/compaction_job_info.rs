@@ -50,7 +50,7 @@ pub fn fill(handle: jlong, info: JobInfo) -> Result<()> {
     Ok(())
 }
 
-/// Returns a new handle of an object with these facts.
+/// Returns a new handle of an object with the facts of a compaction.
 pub fn insert(info: JobInfo) -> jlong {
     handles::insert(InfoObject(Mutex::new(info)))
 }

@@ -46,7 +46,7 @@ impl JobStats {
 
 struct StatsObject(Mutex<JobStats>);
 
-/// Returns a new handle of these counters, which the caller owns.
+/// Returns a new handle of an object with the counters, which the caller owns.
 pub fn insert(stats: JobStats) -> i64 {
     handles::insert(StatsObject(Mutex::new(stats)))
 }
@@ -90,7 +90,8 @@ native!("CompactionJobStats_isManualCompaction" "J" fn(env, handle: i64) -> bool
     Ok(stats(handle)?.is_manual_compaction)
 });
 
-// The engine does not count these: they stay 0, which RocksDB reports for a compaction without them.
+// The engine does not count the following statistics: they stay 0, which RocksDB reports for a compaction
+// without them.
 natives!(
     "CompactionJobStats_numRecordsReplaced" "CompactionJobStats_totalInputRawKeyBytes"
     "CompactionJobStats_totalInputRawValueBytes" "CompactionJobStats_numInputDeletionRecords"

@@ -65,7 +65,8 @@ impl Comparator for JavaComparator {
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         match attached(|env| self.ask(env, a, b)) {
             Ok(order) => order,
-            // The engine turns the panic into an error if it can, and stops writing.
+            // An exception of a Java comparator becomes a panic, which the engine turns into an error if it
+            // can.
             Err(_) => panic!("the comparator {} threw an exception", self.name),
         }
     }

@@ -102,8 +102,8 @@ pub fn open_one(
 /// The families of a database as Java passes them: `byte[][]`, and handles of their options.
 pub type Named = (JByteArrays, JLongArray);
 
-/// Opens a database with the named families. Returns its handle, followed by those of the families, in the
-/// same order.
+/// Opens a database with the named families. Returns its handle, followed by the handles of the families in
+/// the order of their names.
 pub fn open_families(
     env: &Env<'_>,
     handle: jlong,
@@ -227,7 +227,7 @@ native!("RocksDB_destroyDB" "Ljava_lang_String_2J" fn(env, dir: JString, options
 });
 
 native!("RocksDB_listColumnFamilies" "JLjava_lang_String_2" fn(env, options: i64, dir: JString) -> JByteArrays {
-    // As in RocksJava, the list is empty if it cannot be read.
+    // As in RocksJava, the list of families is empty if the database cannot be read.
     let names = Db::list_column_families(&database_options(&env, options)?, path(&env, dir)?).unwrap_or_default();
     let names: Vec<Option<Vec<u8>>> = names.into_iter().map(|name| Some(name.into_bytes())).collect();
     env.array_of_arrays(&names)

@@ -182,7 +182,7 @@ impl<'a> Env<'a> {
     /// Returns the length of an array. `NullPointerException` if the array is null.
     pub fn length(&self, array: jobject) -> Result<usize> {
         let array = self.not_null(array)?;
-        // SAFETY: the JVM has passed it as an array, and it is not null.
+        // SAFETY: the JVM has passed the object as an array, and it is not null.
         Ok(unsafe { jni!(self, GetArrayLength, array) } as usize)
     }
 
@@ -247,7 +247,7 @@ impl<'a> Env<'a> {
         let count = bytes
             .len()
             .min(usize::try_from(length).map_err(|_| Fail::bounds(length))?);
-        // SAFETY: `bytes` has `count` of them; the JVM checks the region.
+        // SAFETY: `bytes` has at least `count` bytes; the JVM checks the region.
         unsafe {
             jni!(
                 self,
@@ -450,11 +450,11 @@ impl<'a> Env<'a> {
 
     /// Releases a local reference before the method ends.
     pub fn forget(&self, object: jobject) {
-        // SAFETY: a local reference of this frame that is not used again; null is allowed.
+        // SAFETY: the argument is a local reference of this frame that is not used again; null is allowed.
         unsafe { jni!(self, DeleteLocalRef, object) };
     }
 
-    /// Returns the class of that name, with slashes, as the class of the running method sees it.
+    /// Returns the class with the given name, with slashes, as the class of the running method sees it.
     pub fn class(&self, name: &str) -> Result<jclass> {
         let text = zero_ended(name);
         // SAFETY: the text ends with NUL.
@@ -465,7 +465,7 @@ impl<'a> Env<'a> {
     /// Returns a method of a class.
     pub fn method(&self, class: jclass, name: &str, signature: &str) -> Result<jmethodID> {
         let (name, signature) = (zero_ended(name), zero_ended(signature));
-        // SAFETY: a class, and texts that end with NUL.
+        // SAFETY: the arguments are a class, and texts that end with NUL.
         let method = unsafe {
             jni!(
                 self,
@@ -479,14 +479,14 @@ impl<'a> Env<'a> {
         Ok(method)
     }
 
-    /// True if the class has a static method of that name and signature.
+    /// True if the class has a static method with the given name and signature.
     pub fn has_static(&self, class: jclass, name: &str, signature: &str) -> bool {
         let found = self.static_method(class, name, signature).is_ok();
         // The JVM throws if the method does not exist.
         !self.clear() && found
     }
 
-    /// Creates an object of the class of that name.
+    /// Creates an object of the class with the given name.
     pub fn object(&self, class: &str, signature: &str, arguments: &[jvalue]) -> Result<jobject> {
         let class = self.class(class)?;
         let constructor = self.method(class, "<init>", signature)?;
@@ -569,7 +569,7 @@ impl<'a> Env<'a> {
         let signature = zero_ended(&format!("L{class};"));
         let class = self.class(class)?;
         let name = zero_ended(name);
-        // SAFETY: a class, and texts that end with NUL.
+        // SAFETY: the arguments are a class, and texts that end with NUL.
         let field = unsafe {
             jni!(
                 self,
@@ -589,7 +589,7 @@ impl<'a> Env<'a> {
     /// Returns a static method of a class.
     pub fn static_method(&self, class: jclass, name: &str, signature: &str) -> Result<jmethodID> {
         let (name, signature) = (zero_ended(name), zero_ended(signature));
-        // SAFETY: a class, and texts that end with NUL.
+        // SAFETY: the arguments are a class, and texts that end with NUL.
         let method = unsafe {
             jni!(
                 self,
@@ -628,7 +628,7 @@ impl<'a> Env<'a> {
         Ok(found)
     }
 
-    /// Creates an array of objects of the class of that name.
+    /// Creates an array of objects of the class with the given name.
     pub fn object_array(&self, class: &str, length: usize) -> Result<jobject> {
         let class = self.class(class)?;
         let array = self.array_of(class, length);
@@ -751,7 +751,7 @@ impl<'a> Env<'a> {
         unsafe { jni!(self, Throw, exception) };
     }
 
-    /// Throws a new exception of that class. If its creation fails, Java has thrown another exception.
+    /// Throws a new exception of the given class. If its creation fails, Java has thrown another exception.
     pub fn throw_new(&self, class: &str, message: &str) {
         let thrown = self
             .new_string(message)

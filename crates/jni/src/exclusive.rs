@@ -145,10 +145,10 @@ impl Drop for Turn {
 #[inline]
 pub fn with<T: Any, R>(handle: jlong, act: impl FnOnce(&mut T) -> R) -> Result<R> {
     if let Some(turn) = Turn::take(handle) {
-        // SAFETY: this thread has the turn until `turn` is dropped.
+        // SAFETY: the slot is BUSY for this thread until `turn` is dropped.
         let entry = unsafe { (*turn.slot.entry.get()).as_mut() };
         if let Some(entry) = entry.filter(|entry| entry.kind == TypeId::of::<T>()) {
-            // SAFETY: the box has a T, as its kind says.
+            // SAFETY: the box has a `T`, because its kind is that of `T`.
             let value = unsafe { &mut *std::ptr::from_mut(&mut *entry.value).cast::<T>() };
             return Ok(act(value));
         }

@@ -46,7 +46,7 @@ pub fn table_filter(handle: jlong) -> Result<TableFilter> {
                 wanted
             })
         });
-        // If the filter fails, the table is read.
+        // If the Java filter throws an exception, the table is read.
         wanted.unwrap_or(true)
     }))
 }
@@ -129,7 +129,7 @@ impl WalFilter for JavaWalFilter {
     }
 
     fn column_family_log_number_map(&self, log_numbers: &BTreeMap<u32, u64>, ids: &BTreeMap<String, u32>) {
-        // The method has no result: an exception in it is printed.
+        // The Java method has no result, and an exception in it is printed.
         let _ = attached(|env| {
             env.in_frame(|| {
                 let told = self.notify_families(env, log_numbers, ids);
@@ -145,7 +145,7 @@ impl WalFilter for JavaWalFilter {
         log_file_name: &str,
         batch: &WriteBatch,
     ) -> esker::Result<WalProcessingOption> {
-        // Java creates objects over the handles that do not own them.
+        // The Java objects that are created over these handles do not own them.
         let seen = handles::insert(BatchOf::new(batch.clone()));
         let new = handles::insert(BatchOf::new(WriteBatch::new()));
         let answer = self.ask(log_number, log_file_name, seen, new);

@@ -130,7 +130,7 @@ impl JavaClock {
     }
 }
 
-// The filter writes no lines to the log.
+// The logger argument is not used, because the filter writes no lines to the log.
 native!("FlinkCompactionFilter_createNewFlinkCompactionFilter0"
     "JLorg_rocksdb_FlinkCompactionFilter_00024TimeProvider_2J" fn(env, holder: i64, provider: JObject, logger: i64) -> i64 {
     let class = env.class("org/rocksdb/FlinkCompactionFilter$TimeProvider")?;

@@ -42,7 +42,7 @@ macro_rules! native {
             $crate::frame::check($signature, &[$(<$type as $crate::env::JavaType>::CODE),*]);
 
             fn method_body($env: $crate::env::Env<'_>, $($arg: $type),*) -> $crate::fail::Result<$crate::frame::ret!($($ret)?)> {
-                // Some methods do not use all of their arguments.
+                // This line uses every argument, because some native methods do not use all of them.
                 let _ = (&$env, $(&$arg),*);
                 $body
             }

@@ -20,7 +20,8 @@ pub struct IteratorObject {
     /// is no database if the rows are those of a table outside of one.
     db: Option<Db>,
     options: ReadOptions,
-    /// The number of bytes at the end of each value that do not belong to the caller.
+    /// The number of bytes at the end of each value that hold the time of its write, which the caller does
+    /// not see.
     suffix: usize,
     /// The batch whose rows are merged into the iterator.
     over: Option<Over>,

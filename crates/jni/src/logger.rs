@@ -53,7 +53,7 @@ impl Logger for AnyLogger {
             Sink::Java(sink) => drop(attached(|env| sink.log(env, number, message))),
             Sink::StandardError(prefix) => {
                 let prefix = prefix.lock();
-                // A closed standard error output cannot be repaired here.
+                // An error is ignored: a failure to write to standard error cannot be reported.
                 let _ = writeln!(std::io::stderr(), "{prefix}{message}");
             }
         }

@@ -21,8 +21,7 @@ use crate::slice::SliceObject;
 native!("RocksDB_flush" "JJ_3J" fn(env, db: i64, options: i64, families: JLongArray) {
     let db = database(db)?;
     let mut options = handles::get::<Settings>(options)?.look(|inner| inner.flush_options());
-    // Programs written for RocksDB expect that their listeners are notified before a flush that they wait for
-    // returns.
+    // A flush with listeners waits until they are notified, as programs written for RocksDB expect.
     options.listener_wait |= db.listeners.is_some();
     if families.is_null() {
         return Ok(db.db.flush_cf_opt(std::slice::from_ref(&db.default), &options)?);
@@ -201,8 +200,8 @@ native!("RocksDB_disableFileDeletions" "J" fn(env, db: i64) {
 
 native!("RocksDB_enableFileDeletions" "J" fn(env, db: i64) { Ok(database(db)?.db.enable_file_deletions()?) });
 
-// The signature of releases before 9: with `force` the deletion is enabled even if other callers have
-// disabled it.
+// Releases before 9 have this signature: `force` enables file deletions even if other callers have disabled
+// them.
 native!("RocksDB_enableFileDeletions" "JZ" fn(env, db: i64, force: bool) { Ok(database(db)?.db.enable_file_deletions()?) });
 
 native!("RocksDB_verifyChecksum" "J" fn(env, db: i64) { Ok(database(db)?.db.verify_checksum()?) });

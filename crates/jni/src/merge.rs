@@ -15,7 +15,7 @@ use crate::handles;
 pub struct MergeObject {
     /// The engine's operator.
     pub operator: Arc<dyn MergeOperator>,
-    /// The operator with its own type, if Java implements it.
+    /// The merge operator as an object of the Java interface, if Java implements it.
     pub own: Option<Box<dyn Any + Send + Sync>>,
 }
 

@@ -103,7 +103,8 @@ native!("RocksDB_getColumnFamilyMetaData" "JJ" fn(env, db: i64, family: i64) -> 
     env.object("org/rocksdb/ColumnFamilyMetaData", signature, &arguments).map(JObject)
 });
 
-// The names are relative to the database's directory; the last text is the size of the MANIFEST.
+// The result has the names of the files relative to the database's directory, and as its last text the size
+// of the MANIFEST.
 native!("RocksDB_getLiveFiles" "JZ" fn(env, db: i64, flush: bool) -> JStrings {
     let db = database(db)?;
     if flush {

@@ -95,7 +95,8 @@ impl Database {
         }
     }
 
-    /// Returns the number of bytes at the end of each value that do not belong to the caller.
+    /// Returns the number of bytes at the end of each value that hold the time of its write, which the caller
+    /// does not see.
     #[inline]
     pub fn suffix(&self) -> usize {
         match self.layer {
@@ -117,7 +118,7 @@ impl Database {
     }
 }
 
-/// A value without the bytes at its end that do not belong to the caller.
+/// Returns a value without the time of its write at its end, which the caller does not see.
 pub struct Shown {
     value: PinnedValue,
     length: usize,

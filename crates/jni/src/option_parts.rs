@@ -111,7 +111,7 @@ natives!("Options_setStatistics" "DBOptions_setStatistics"; { "JJ" fn(env, optio
     change(options, |inner| inner.parts.statistics = Some((given, statistics)))
 }});
 
-// Java creates an object of its own over the handle, which it keeps.
+// The Java object that is created over the returned handle owns the handle.
 natives!("Options_statistics" "DBOptions_statistics"; { "J" fn(env, options: i64) -> i64 {
     let statistics = look(options, |inner| inner.parts.statistics.clone())?;
     Ok(match statistics {
@@ -137,7 +137,7 @@ fn set_logger(options: jlong, logger: jlong) -> Result<()> {
     change(options, |inner| inner.parts.info_log = Some(logger))
 }
 
-// The signature of releases before 8.11, and that of later ones.
+// The two signatures are those of releases before 8.11 and of later ones.
 natives!("Options_setLogger" "DBOptions_setLogger"; { "JJ" fn(env, options: i64, logger: i64) {
     set_logger(options, logger)
 }});
@@ -436,7 +436,8 @@ native!("ConfigOptions_setEnv" "JJ" fn(env, options: i64, environment: i64) {
     change(options, |inner| inner.parts.env = Some(environment))
 });
 
-// The comparators of the families find the keys that transactions have in common.
+// The comparator is checked and not used: the comparators of the families find the keys that transactions
+// have in common.
 native!("OptimisticTransactionOptions_setComparator" "JJ" fn(env, options: i64, comparator: i64) {
     crate::comparator::user(comparator)?;
     look(options, |_| ())

@@ -80,7 +80,8 @@ impl Inner {
         }
         options.db_paths = directories(&parts.db_paths);
         options.column_family = self.family_with(&mut kept)?;
-        // The older options for the number of concurrent jobs.
+        // If one of RocksDB's older options `max_background_compactions` and `max_background_flushes` is set,
+        // they determine the number of jobs.
         let (compactions, flushes) = (
             self.int("max_background_compactions", -1),
             self.int("max_background_flushes", -1),
@@ -356,7 +357,7 @@ fn directories(paths: &[(String, jlong)]) -> Vec<DbPath> {
     paths.iter().map(directory).collect()
 }
 
-/// Refuses a version of tables that there is not, in the words by which programs find RocksDB's error.
+/// Refuses a format version of tables that does not exist, with RocksDB's error text, which programs parse.
 fn check_format_version(table: &BlockBasedOptions) -> Result<()> {
     const VERSIONS: std::ops::RangeInclusive<u32> = 2..=7;
     match VERSIONS.contains(&table.format_version) {

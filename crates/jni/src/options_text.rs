@@ -57,7 +57,7 @@ fn value(field: &Field, text: &str) -> esker::Result<Value> {
 
 /// Sets an option of `fields` by RocksDB's name. Returns false if they have no such option.
 fn set(inner: &mut Inner, fields: &'static [Field], name: &str, text: &str) -> esker::Result<bool> {
-    // RocksDB writes two of the names with capitals.
+    // The comparison ignores case, because RocksDB writes two of the names with capitals.
     let Some(field) = fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)) else {
         return Ok(false);
     };
@@ -98,7 +98,8 @@ fn set_of_family(inner: &mut Inner, name: &str, text: &str) -> esker::Result<boo
             };
             for (name, text) in pairs(in_braces(text))? {
                 let field = fields.iter().find(|field| field.name == name);
-                // A style's number, and fields without a method in RocksJava, are not read back.
+                // The number of a compaction style, and fields without a method in RocksJava, are not read
+                // back from the text.
                 if let Some((field, value)) = field.and_then(|field| Some((field, value(field, text).ok()?)))
                 {
                     object.get_or_insert_default().set(field.name, value);

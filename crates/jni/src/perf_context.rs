@@ -76,7 +76,7 @@ count!("PerfContext_getWriteDelayTime", write_delay_time);
 count!("PerfContext_getWriteMemtableTime", write_memtable_time);
 count!("PerfContext_getWriteWalTime", write_wal_time);
 
-// The engine has no such counters: they stay 0.
+// The engine does not have the following counters: they stay 0.
 natives!(
     "PerfContext_getBlobCacheHitCount" "PerfContext_getBlobCacheReadByte" "PerfContext_getBlobChecksumTime"
     "PerfContext_getBlobDecompressTime" "PerfContext_getBlobReadByte" "PerfContext_getBlobReadCount"

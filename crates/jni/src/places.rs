@@ -48,7 +48,7 @@ pub fn split(handle: jlong) -> (u32, u32) {
     ((handle as u32).wrapping_sub(1), (handle >> 32) as u32)
 }
 
-/// Returns the error for a handle without an object of that type.
+/// Returns the error for a handle without an object of the expected type.
 #[cold]
 pub fn missing<T>(handle: jlong) -> Fail {
     let kind = std::any::type_name::<T>()

@@ -12,7 +12,7 @@ const MARKS: &[(u8, &str, &str, &str)] = &[
     (11, "org/rocksdb/RocksDB", "abortAllCompactions", "(J)V"),
 ];
 
-/// The major release; 0 before the classes are probed.
+/// The major release of the loaded classes; 0 before the classes are probed.
 static MAJOR: AtomicU8 = AtomicU8::new(0);
 
 /// Finds the release of the classes, once.
@@ -33,7 +33,7 @@ pub fn probe(env: &Env<'_>) {
     MAJOR.store(major, Ordering::Relaxed);
 }
 
-/// Returns the default table format of RocksDB of that release.
+/// Returns the default `format_version` of tables in that release of RocksDB, whose classes are loaded.
 pub fn format_version() -> u32 {
     match MAJOR.load(Ordering::Relaxed) {
         0..=8 => 5,

@@ -25,10 +25,9 @@ use crate::handles;
 /// The use of a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Use {
-    /// The field sets the engine's option of that name.
+    /// The field sets the engine's option that the entry names.
     Row,
-    /// The field sets the engine's option of that name once the engine has it. Until then any value but the
-    /// default is an error.
+    /// The field is for an option that the engine does not have yet: any value but the default is an error.
     Later,
     /// Code of a module of this crate, not a table, translates the field for the engine.
     Hand,
@@ -237,12 +236,12 @@ impl Table {
 pub struct Memtable {
     /// RocksDB's name of the factory.
     pub name: &'static str,
-    /// The engine's factory; `None` if the engine has none of that kind.
+    /// The engine's memtable factory; `None` if the engine does not have this kind of memtables.
     pub factory: Option<esker::MemtableFactory>,
 }
 
 impl Parts {
-    /// Overwrites the parts with those that `other` has.
+    /// Overwrites the parts with those parts that `other` has.
     pub fn join(&mut self, other: Parts) {
         macro_rules! options {
             ($($field:ident),+) => { $( self.$field = other.$field.or(self.$field.take()); )+ };
@@ -321,7 +320,7 @@ impl Settings {
 }
 
 impl Inner {
-    /// Overwrites the settings with those that `other` has.
+    /// Overwrites the settings with those settings that `other` has.
     pub fn join(&mut self, other: Inner) {
         self.values.extend(other.values);
         self.parts.join(other.parts);

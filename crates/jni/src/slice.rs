@@ -153,7 +153,7 @@ native!("Slice_clear0" "JZJ" fn(env, handle: i64, internal: bool, offset: i64) {
 
 native!("DirectSlice_clear0" "JZJ" fn(env, handle: i64, internal: bool, offset: i64) { clear(handle) });
 
-// The slice owns the bytes, and frees them at its end.
+// The functions do nothing, because a slice frees its bytes when it is closed.
 native!("Slice_disposeInternalBuf" "JJ" fn(env, handle: i64, offset: i64) { Ok(()) });
 
 native!("DirectSlice_disposeInternalBuf" "JJ" fn(env, handle: i64, offset: i64) { Ok(()) });

@@ -8,7 +8,7 @@ use crate::fail::{Fail, Result};
 use crate::generated::throws;
 
 impl Fail {
-    /// Throws the error from the method of that mangled name.
+    /// Throws the error from the native method with the mangled name `method`.
     #[cold]
     pub fn throw(self, env: &Env<'_>, method: &str) {
         match self {
@@ -41,7 +41,7 @@ fn throw_status(env: &Env<'_>, error: &Error) {
 pub fn status(env: &Env<'_>, error: &Error) -> Result<jobject> {
     let (code, subcode) = codes(error);
     let state = match state(error) {
-        // RocksDB's status has no text then, and Java shows the code.
+        // Without a message RocksDB's status has no text, and Java shows the code.
         text if text.is_empty() => JString(std::ptr::null_mut()),
         text => env.new_string(&text)?,
     };

@@ -198,7 +198,7 @@ native!("BlockBasedTableConfig_newTableFactoryHandle" "ZZZZBBDBZJJJIIIJZZZJZZIIZ
     .table()
 });
 
-/// RocksJava's numbers of a filter: unknown, and Bloom.
+/// RocksJava's numbers of a filter policy: unknown, and Bloom.
 const UNKNOWN_FILTER: i8 = 0;
 const BLOOM_FILTER: i8 = 1;
 
@@ -306,7 +306,7 @@ native!("VectorMemTableConfig_newMemTableFactoryHandle" "J" fn(env, reserved: i6
     }))
 });
 
-// Memtables by prefix: Esker's memtable serves every prefix, and replaces them.
+// Esker's memtable replaces RocksDB's memtables by prefix: it serves reads of every prefix.
 native!("HashSkipListMemTableConfig_newMemTableFactoryHandle" "JII" fn(env, buckets: i64, height: i32, branching: i32) -> i64 {
     Ok(handles::insert(Memtable { name: "HashSkipListRepFactory", factory: None }))
 });

@@ -35,7 +35,7 @@ pub fn object(env: &Env<'_>, class: jclass, from: &TableProperties) -> Result<jo
         from.oldest_key_time,
         from.slow_compression_estimated_data_size,
         from.fast_compression_estimated_data_size,
-        // The offset of the sequence number in the file, which an open table does not keep.
+        // The offset of the global sequence number in the file is 0, because an open table does not keep it.
         0,
     ];
     let mut arguments: Vec<jvalue> = numbers

@@ -634,7 +634,8 @@ native!("Transaction_getWriteOptions" "J" fn(env, handle: i64) -> i64 {
     Ok(lent)
 });
 
-// Reads find the rows of the batch even if they were written while indexing was disabled.
+// The functions do nothing: reads find the rows of the batch even if they were written while indexing was
+// disabled.
 native!("Transaction_disableIndexing" "J" fn(env, handle: i64) { with(handle, |_| ()) });
 
 native!("Transaction_enableIndexing" "J" fn(env, handle: i64) { with(handle, |_| ()) });

@@ -135,7 +135,7 @@ native!("OptimisticTransactionDB_open" "JLjava_lang_String_2_3_3B_3J" fn(
     })
 });
 
-// Java does not own the object: it ends together with its database.
+// The base database has the same handle: the Java object over it does not own the database.
 native!("OptimisticTransactionDB_getBaseDB" "J" fn(env, db: i64) -> i64 { database(db).map(|_| db) });
 
 fn locks(db: jlong) -> Result<TransactionDB> {

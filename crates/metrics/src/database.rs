@@ -85,7 +85,7 @@ impl<'a> Sampled<'a> {
             .collect();
         for file in db.live_files() {
             let mut known = families.iter_mut();
-            // A family may have been created or dropped meanwhile.
+            // Families are read again, because one may have been created or dropped since the last read.
             let Some(family) = known.find(|family| family.handle.name() == file.column_family) else {
                 continue;
             };

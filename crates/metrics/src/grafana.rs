@@ -299,7 +299,7 @@ pub fn dashboard() -> String {
         "uid": "esker-databases",
         "version": 1,
     });
-    // A value of strings and numbers can always be written.
+    // This cannot fail, because a JSON value of strings and numbers can always be written.
     let text = serde_json::to_string_pretty(&dashboard).unwrap_or_default();
     format!("{text}\n")
 }

@@ -28,7 +28,7 @@ impl TracingListener {
 
 impl EventListener for TracingListener {
     fn on_event(&self, event: &Event) {
-        // The level of a tracing event is a constant.
+        // Each level has its own macro call, because the level of a tracing event must be a constant.
         macro_rules! emit {
             ($level:expr) => {
                 tracing::event!(
@@ -133,7 +133,7 @@ struct Name(String);
 impl Name {
     fn of(event: &Event) -> Name {
         let mut name = Name(String::new());
-        // The write ends with an error at the first character after the name.
+        // The error is ignored: the write ends with one at the first character after the name.
         let _ = write!(name, "{event:?}");
         name
     }

@@ -2,7 +2,7 @@
 
 use crate::{AsColumnFamilyRef, DBPinnableSlice, Error, ReadOptions};
 
-/// The reads of a [`DBAccess`] over its own engine, which its `engine()` returns.
+/// Implements the reads of a [`DBAccess`] for a type whose method `engine()` returns the engine's database.
 macro_rules! reads_of_its_engine {
     () => {
         fn engine_snapshot(&self) -> Option<esker::Snapshot> {
@@ -50,7 +50,8 @@ pub trait DBAccess {
         None
     }
 
-    /// The number of bytes at the end of each value of an iterator that are not the caller's.
+    /// The number of bytes at the end of each value of an iterator that hold the time of its write, which the
+    /// caller does not see.
     #[doc(hidden)]
     fn value_suffix(&self) -> usize {
         match self.ttl() {
@@ -59,7 +60,7 @@ pub trait DBAccess {
         }
     }
 
-    /// The value of a key; of the default family if none is given.
+    /// The value of a key, in the default family if no family is given.
     #[doc(hidden)]
     fn engine_get(
         &self,
@@ -68,7 +69,7 @@ pub trait DBAccess {
         options: &ReadOptions,
     ) -> Result<Option<esker::PinnedValue>, Error>;
 
-    /// An iterator; over the default family if none is given.
+    /// An iterator, over the default family if no family is given.
     #[doc(hidden)]
     fn engine_iter(
         &self,

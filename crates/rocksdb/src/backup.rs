@@ -24,7 +24,7 @@ pub struct BackupEngineOptions {
 }
 
 impl BackupEngineOptions {
-    /// The defaults for this directory.
+    /// The default options of backups in this directory.
     ///
     /// # Errors
     /// Never fails.

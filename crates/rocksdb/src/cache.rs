@@ -79,8 +79,8 @@ impl fmt::Debug for Cache {
 pub struct WriteBufferManager(Arc<esker::WriteBufferManager>);
 
 impl WriteBufferManager {
-    /// Creates a manager with a limit in bytes; 0: no limit. With `allow_stall` writers wait while it is
-    /// exceeded.
+    /// Creates a manager with a limit in bytes; 0: no limit. With `allow_stall` writers wait while the limit
+    /// is exceeded.
     pub fn new_write_buffer_manager(buffer_size: usize, allow_stall: bool) -> WriteBufferManager {
         WriteBufferManager(esker::WriteBufferManager::new(
             buffer_size as u64,
@@ -89,7 +89,7 @@ impl WriteBufferManager {
         ))
     }
 
-    /// Creates such a manager whose memory is charged to a cache.
+    /// Creates a manager with a limit of `buffer_size` bytes, whose memory is charged to a cache.
     pub fn new_write_buffer_manager_with_cache(
         buffer_size: usize,
         allow_stall: bool,

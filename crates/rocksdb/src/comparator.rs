@@ -8,7 +8,8 @@ pub type CompareFn = dyn Fn(&[u8], &[u8]) -> Ordering + Send + Sync;
 /// Compares two timestamps.
 pub type CompareTsFn = dyn Fn(&[u8], &[u8]) -> Ordering + Send + Sync;
 
-/// Compares two keys, each with its timestamp or without, as the flag after it says, and ignores timestamps.
+/// Compares two keys without their timestamps. The flag after each key is true if the key ends with a
+/// timestamp.
 pub type CompareWithoutTsFn = dyn Fn(&[u8], bool, &[u8], bool) -> Ordering + Send + Sync;
 
 /// A comparator whose keys have no timestamps.
@@ -22,7 +23,7 @@ impl esker::Comparator for Order {
         &self.name
     }
 
-    /// Equal bytes are equal in any order: the function is not called.
+    /// Keys of equal bytes are equal in every order, so the user's function is not called for them.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         match a == b {
             true => Ordering::Equal,

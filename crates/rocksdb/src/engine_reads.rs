@@ -1,4 +1,4 @@
-//! Reads of the engine's database; of the default family if none is given.
+//! Reads of the engine's database; of the default family if no family is given.
 
 use esker::{ColumnFamily, Db, DbIterator, DbWithTtl, PinnedValue};
 

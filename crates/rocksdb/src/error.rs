@@ -116,7 +116,7 @@ impl fmt::Display for Error {
 impl From<esker::Error> for Error {
     fn from(error: esker::Error) -> Error {
         let words = match error.kind() {
-            // A missing file; missing keys are no errors.
+            // The error names a missing file, because missing keys are no errors.
             esker::ErrorKind::NotFound if error.file().is_some() => "IO error: No such file or directory",
             kind => kind.words(),
         };

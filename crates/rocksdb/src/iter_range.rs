@@ -32,7 +32,7 @@ impl<K: Into<Vec<u8>>> IterateBounds for RangeTo<K> {
     }
 }
 
-/// All keys that begin with these bytes, in a family in bytewise order.
+/// All keys that begin with the given bytes, in a family in bytewise order.
 #[derive(Clone, Copy)]
 pub struct PrefixRange<K>(pub K);
 

@@ -27,9 +27,11 @@ pub struct DBRawIteratorWithThreadMode<'a, D: DBAccess> {
     inner: Result<esker::DbIterator, Error>,
     /// True if each step forwards sees later writes.
     tailing: bool,
-    /// Ends with the prefix that it began with; and the key at which a walk from the front begins.
+    /// For an iterator that ends with the prefix it began with (`prefix_same_as_start`): the lower bound, at
+    /// which a walk from the front begins, if there is one.
     prefix: Option<Option<Vec<u8>>>,
-    /// The number of bytes at the end of each value that are not the caller's.
+    /// The number of bytes at the end of each value that hold the time of its write, which the caller does
+    /// not see.
     suffix: usize,
     _db: PhantomData<&'a D>,
 }
@@ -62,7 +64,7 @@ impl<'a, D: DBAccess> DBRawIteratorWithThreadMode<'a, D> {
         self.inner.as_ref().ok().filter(|inner| inner.valid())
     }
 
-    /// True if it is at a row. Otherwise [`status`](Self::status) is the error, or `Ok` at the end.
+    /// True if the iterator is at a row. Otherwise [`status`](Self::status) is the error, or `Ok` at the end.
     pub fn valid(&self) -> bool {
         self.here().is_some()
     }
@@ -127,7 +129,7 @@ impl<'a, D: DBAccess> DBRawIteratorWithThreadMode<'a, D> {
             return;
         }
         if self.tailing {
-            // The engine sees later writes at a seek.
+            // A tailing iterator sees later writes only at a seek.
             let Some(key) = self.key().map(<[u8]>::to_vec) else {
                 return;
             };

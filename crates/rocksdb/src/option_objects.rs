@@ -262,8 +262,8 @@ impl Options {
         self.inner.column_family.compaction_options_fifo = options.inner.clone();
     }
 
-    /// Sets the type of memtables. Types with hashes are kept: memtables then have the default type, and
-    /// reads are right.
+    /// Sets the type of memtables. Types with hashes are stored without effect: memtables then have the
+    /// default type, with the same results.
     pub fn set_memtable_factory(&mut self, factory: MemtableFactory) {
         let family = &mut self.inner.column_family;
         family.memtable_factory = match factory {
@@ -279,12 +279,12 @@ impl Options {
         self.inner.column_family.table = factory.inner.clone();
     }
 
-    /// Kept: tables are block-based, which RocksDB reads without this option.
+    /// Stored without effect: tables are block-based, which RocksDB reads without this option.
     pub fn set_cuckoo_table_factory(&mut self, _factory: &CuckooTableOptions) {
         self.keep("table_factory", "CuckooTable");
     }
 
-    /// Kept: tables are block-based, which RocksDB reads without this option.
+    /// Stored without effect: tables are block-based, which RocksDB reads without this option.
     pub fn set_plain_table_factory(&mut self, _options: &PlainTableFactoryOptions) {
         self.keep("table_factory", "PlainTable");
     }

@@ -31,7 +31,7 @@ pub enum ReadTier {
     All = 0,
     /// Reads use memtables and the block cache, but no files.
     BlockCache,
-    /// Only rows that survive a crash. Not implemented: a read with it fails.
+    /// Reads see only rows that survive a crash. Not implemented: a read with it fails.
     Persisted,
     /// Reads use memtables, but no files.
     Memtable,
@@ -81,7 +81,7 @@ pub enum BlockBasedTablePinningTier {
     Fallback = 0,
     /// The metadata of no table is pinned.
     None = 1,
-    /// The metadata is pinned of tables that flushes wrote, and of tables of similar size in L0.
+    /// The metadata of tables that flushes wrote, and of tables of similar size in L0, is pinned.
     FlushAndSimilar = 2,
     /// The metadata of all tables is pinned.
     All = 3,
@@ -229,7 +229,7 @@ pub enum BottommostLevelCompaction {
     IfHaveCompactionFilter,
     /// Files of the bottommost level are rewritten.
     Force,
-    /// Files of the bottommost level are rewritten, except those that this compaction has written.
+    /// Files of the bottommost level are rewritten, except those that the same manual compaction has written.
     ForceOptimized,
 }
 

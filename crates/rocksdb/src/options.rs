@@ -361,7 +361,7 @@ kept_setters! {
 }
 
 impl Options {
-    /// Kept: memtables are never purged instead of a flush.
+    /// Stored without effect: memtables are never purged instead of a flush.
     pub fn set_experimental_mempurge_threshold(&mut self, threshold: f64) {
         self.keep("experimental_mempurge_threshold", format_args!("{threshold:.6}"));
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-/// A pinned value: without a copy if it is in a block of a table.
+/// A pinned value, which is not copied if it is in a block of a table.
 pub struct DBPinnableSlice<'a> {
     value: esker::PinnedValue,
     _db: PhantomData<&'a ()>,

@@ -21,7 +21,7 @@ pub struct SliceTransform {
 }
 
 impl SliceTransform {
-    /// A transform from functions. Without the second every key has a prefix.
+    /// A prefix extractor from two functions. Without `in_domain_fn` every key has a prefix.
     pub fn create(
         name: impl CStrLike,
         transform_fn: TransformFn,

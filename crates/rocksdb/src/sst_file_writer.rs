@@ -28,7 +28,7 @@ use crate::{Error, Options};
 pub struct SstFileWriter<'a> {
     /// A mutex, because files are opened through a shared borrow, as in the `rocksdb` crate.
     state: Mutex<WriterState>,
-    /// The order of the options has timestamps of this kind.
+    /// The size of the timestamps in the keys, in bytes; 0 without timestamps.
     timestamp_size: usize,
     /// The reason not to open a file, from the options.
     refused: Option<Error>,

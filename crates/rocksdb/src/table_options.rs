@@ -35,7 +35,8 @@ setters! {
     set_partition_filters(bool) => partition_filters;
     /// Keeps indexes and filters in the block cache. Default: false.
     set_cache_index_and_filter_blocks(bool) => cache_index_and_filter_blocks;
-    /// Gives indexes and filters high priority in the block cache. Default: true.
+    /// Gives indexes and filters high priority in the block cache, so that data blocks are evicted first.
+    /// Default: true.
     set_cache_index_and_filter_blocks_with_high_priority(bool) =>
         cache_index_and_filter_blocks_with_high_priority;
     /// Keeps indexes and filters of L0 tables in the block cache as long as the tables are open. Default:
@@ -74,13 +75,13 @@ impl BlockBasedOptions {
         self.inner.block_cache = None;
     }
 
-    /// Sets Bloom filters with so many bits per key. There are no filters of single blocks: the second
+    /// Sets Bloom filters with the given bits per key. There are no filters of single blocks: the second
     /// argument has no effect, as in RocksDB.
     pub fn set_bloom_filter(&mut self, bits_per_key: f64, _block_based: bool) {
         self.inner.filter_policy = esker::FilterPolicy::Bloom(bits_per_key);
     }
 
-    /// Sets Ribbon filters as accurate as Bloom filters with so many bits per key; flushes write Bloom
+    /// Sets Ribbon filters as accurate as Bloom filters with the given bits per key; flushes write Bloom
     /// filters.
     pub fn set_ribbon_filter(&mut self, bloom_equivalent_bits_per_key: f64) {
         self.set_hybrid_ribbon_filter(bloom_equivalent_bits_per_key, 0);

@@ -42,7 +42,7 @@ pub trait WriteBatchIteratorCf {
 #[derive(Default)]
 pub struct WriteBatchWithTransaction<const TRANSACTION: bool> {
     pub(crate) inner: esker::WriteBatch,
-    /// The reason why the bytes it was made from are no batch.
+    /// The reason why the bytes from which the batch was created are no valid batch.
     damaged: Option<(Vec<u8>, Error)>,
 }
 

@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let user = format!("user/{:06}", rng.u32(..20_000));
             db.put_cf(&users, user.as_bytes(), b"some data of a user")?;
         }
-        // Four of five reads go to the first tenth of the orders, which the colour by reads shows.
+        // Four of five reads go to the first tenth of the orders, so that the page's colours by reads differ.
         for _ in 0..2_000 {
             let orders = if rng.u32(..5) == 0 { 200_000 } else { 20_000 };
             db.get(format!("order/{:08}", rng.u32(..orders)))?;

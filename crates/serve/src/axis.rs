@@ -1,4 +1,4 @@
-//! Positions of files for a picture of the levels.
+//! The horizontal positions of files in a picture of the levels.
 
 use std::sync::Arc;
 

@@ -206,7 +206,7 @@ impl InfoLog {
 
 impl Told {
     fn take(&mut self, line: &str) {
-        // The line begins with a date, so the lines about pins are complete.
+        // A line that begins with a date ends the lines about pins.
         self.pins_follow &= line.as_bytes().get(4) != Some(&b'/');
         if let Some((_, json)) = line.split_once("EVENT_LOG_v1 ") {
             self.take_event(json);
@@ -293,7 +293,7 @@ impl Told {
             Some("wal_created") => {
                 self.wals
                     .extend(number(json, "wal").map(|wal| (wal, micros / 1_000_000)));
-                // Forgets the oldest WALs when more are listed than can be in use.
+                // The oldest WALs are forgotten when more are listed than can be in use.
                 while self.wals.len() > MOST_JOBS {
                     self.wals.pop_first();
                 }
@@ -345,6 +345,6 @@ fn list(json: &str, name: &str) -> Option<Vec<u64>> {
         .split(',')
         .map(str::trim)
         .filter(|member| !member.is_empty());
-    // A member that is not a number still counts as a file.
+    // A member of a list of files that is not a number still counts as a file.
     Some(members.map(|member| member.parse().unwrap_or(0)).collect())
 }

@@ -118,7 +118,7 @@ pub struct Wal {
     pub number: u64,
     /// The size of the file in bytes.
     pub bytes: u64,
-    /// The time it was begun in Unix seconds, if the LOG has it.
+    /// The time at which the WAL was begun in Unix seconds, if the LOG has it.
     pub begun: Option<u64>,
     /// The time of the last write in Unix seconds.
     pub written: u64,

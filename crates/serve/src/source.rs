@@ -96,7 +96,8 @@ impl Source {
                 .map_or_else(|| manifest::builtin_comparator(family, recorded), Ok)
         });
         let state = match state {
-            // The database has a comparator of the program that is not built in.
+            // This error means that a comparator of the database is not built in, so its files are shown
+            // without their keys.
             Err(error) if error.kind() == ErrorKind::InvalidArgument => past.replay.finish_without_keys(),
             state => state,
         };
@@ -166,7 +167,7 @@ impl Source {
             }
             None => {
                 let mut observer = self.observer.lock();
-                // Without a LOG neither running jobs nor reads are known.
+                // An error is ignored: without a LOG neither running jobs nor reads of tables are known.
                 let told = observer.look().map(|now| now.log).unwrap_or_default();
                 marks.reads = told.reads.map(|reads| reads.into_iter().collect());
                 marks.compacting = told

@@ -68,7 +68,7 @@ fn family(family: &Family) -> Value {
     })
 }
 
-/// Returns a WAL, with the families that may have rows in it.
+/// Returns a WAL as JSON, with the families that may have rows in it.
 fn wal(wal: &Wal, now: &Observation) -> Value {
     let families = now
         .families

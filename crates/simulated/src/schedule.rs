@@ -137,8 +137,8 @@ impl Scheduler {
         }
     }
 
-    /// One of `candidates`, or none in particular. `place` is the thread that came to a point, with name,
-    /// mark and count.
+    /// Chooses one of `candidates`, or returns `None` if the default choice applies. `place` is the thread
+    /// that came to a point, with name, mark and count.
     pub fn choose(
         &mut self,
         candidates: &[Candidate],
@@ -175,7 +175,7 @@ impl Scheduler {
                     .unwrap_or(0)
                     .max(current);
                 while of.len() <= most {
-                    // The new priority is above all priorities that were lowered.
+                    // The priority of a new thread is above all priorities that were lowered.
                     of.push(u64::MAX / 2 + rng.u64(..u64::MAX / 4));
                 }
                 if changes.contains(&point) {

@@ -82,7 +82,7 @@ impl Builder {
         }
     }
 
-    /// Sets the name, which the world makes unique.
+    /// Sets the name of the thread, which the world makes unique.
     pub fn name(self, name: String) -> Builder {
         Builder { name }
     }

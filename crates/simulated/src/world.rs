@@ -41,8 +41,8 @@ pub struct Outcome {
     pub time: Duration,
     /// The turns with which [`Strategy::Turns`] repeats the run.
     pub turns: Vec<Turn>,
-    /// If they were recorded, in order: for each point with alternatives, the turns that would have chosen
-    /// them.
+    /// For each point with alternatives, in order, the turns that would have chosen them; empty if they were
+    /// not recorded.
     pub choices: Vec<Vec<Turn>>,
 }
 
@@ -491,7 +491,7 @@ impl ThreadSlot {
         result
     }
 
-    /// A new thread of that name, which must [`enter`](Place::enter).
+    /// Adds a thread with the given name, which must [`enter`](Place::enter).
     pub fn child(&self, name: &str) -> ThreadSlot {
         ThreadSlot {
             thread: register(&self.world, name),

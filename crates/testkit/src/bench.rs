@@ -36,8 +36,8 @@ pub fn key(i: usize) -> [u8; KEY_LEN] {
     key
 }
 
-/// All numbers below some number in a pattern-free order, repeatedly; the same order in every run. Any number
-/// of threads may draw from it.
+/// All numbers below a limit in a pattern-free order, repeatedly; the same order in every run. Any number of
+/// threads may draw from it.
 pub struct Shuffled {
     order: Vec<usize>,
     at: AtomicUsize,

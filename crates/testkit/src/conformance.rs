@@ -31,8 +31,8 @@ impl VecCursor {
         }
     }
 
-    /// The same cursor, as if `per_block` entries each were in a block, and no other source had keys between
-    /// them. 0: no blocks.
+    /// Makes the cursor behave as if each `per_block` entries were in a block, between whose keys no other
+    /// source has any. 0: no blocks.
     pub fn in_blocks(self, per_block: usize) -> VecCursor {
         VecCursor { per_block, ..self }
     }
@@ -132,7 +132,8 @@ fn last_at_or_before(entries: &Entries, cmp: &InternalComparator, target: &[u8])
         .checked_sub(1)
 }
 
-/// Whole-range checks cost O(n) each; above this many entries the targets are a random part of all.
+/// The maximum number of entries at which every key is a target: checks of the whole range cost O(n) each, so
+/// above it the targets are a random part.
 const MOST_TARGETS: usize = 2_000;
 
 /// Panics unless the cursors of `make` fulfil the contract of [`Cursor`] over exactly `entries`: internal
@@ -196,8 +197,9 @@ fn targets(entries: &Entries, rng: &mut TestRng) -> Vec<Vec<u8>> {
         {
             targets.push([user_key, &neighbour.to_le_bytes()].concat());
         }
-        // User keys next to this one: a longer one, a shorter one, and one with the last byte incremented.
-        // Comparators with timestamps see them as other keys or other timestamps; any order is allowed.
+        // The targets include user keys next to each key: a longer one, a shorter one, and one with the last
+        // byte incremented. Comparators with timestamps see them as other keys or other timestamps; any order
+        // is allowed.
         targets.push(seek_target(&[user_key, b"\0"].concat(), base::MAX_SEQNO));
         if let Some((last, head)) = user_key.split_last() {
             targets.push(seek_target(head, base::MAX_SEQNO));
@@ -320,7 +322,7 @@ impl<'a, C: Cursor> Checked<'a, C> {
 }
 
 fn check_scans<C: Cursor>(checked: &mut Checked<'_, C>) {
-    // Twice: the second round starts from beyond an end.
+    // The scan runs twice: the second round starts from beyond an end.
     for _ in 0..2 {
         checked.seek_to_first();
         while checked.at.is_some() {
@@ -341,7 +343,7 @@ fn check_seeks<C: Cursor>(
 ) {
     let mut used = Checked::new(make(), entries, cmp);
     for (i, target) in targets.iter().enumerate() {
-        // A new cursor now and then: the first move of a cursor has its own code paths.
+        // The walk begins with a new cursor now and then: the first move of a cursor has its own code paths.
         if i % 64 == 0 {
             Checked::new(make(), entries, cmp).seek(target);
             Checked::new(make(), entries, cmp).seek_for_prev(target);

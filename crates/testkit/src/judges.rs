@@ -127,7 +127,8 @@ fn sst_dump_reads_tables(dir: &Path) -> usize {
     commands.len()
 }
 
-/// Opens every family with the stored options, as RocksDB's library does for a user who gives none.
+/// Opens every family with the stored options, as RocksDB's library does for a program that passes no
+/// options.
 const SCRIPT: &str = "\
 import sys, rocksdict
 path, families = sys.argv[1], [pair.rsplit('=', 1) for pair in sys.argv[2:]]

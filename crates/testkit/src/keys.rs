@@ -52,7 +52,7 @@ pub enum Item {
     Range(Tombstone),
 }
 
-/// Why a text is not a key, entry or tombstone.
+/// The reason why a text is not a key, entry or tombstone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError(String);
 
@@ -78,7 +78,7 @@ fn kind_word(kind: Kind) -> &'static str {
     }
 }
 
-/// Every kind, in the order of their bytes.
+/// Every kind of entry, in the order of their bytes.
 pub const KINDS: [Kind; 9] = [
     Kind::Deletion,
     Kind::Value,

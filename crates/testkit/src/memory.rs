@@ -30,8 +30,8 @@ pub struct TurnedBit {
 }
 
 impl TurnedBit {
-    /// Flips bit `bit`, 0 to 7, of the byte at `address`. `None` if that is not possible; the test is then
-    /// [skipped](fn@crate::skip).
+    /// Flips bit `bit`, 0 to 7, of the byte at `address`. `None` if the system offers no way to do that; the
+    /// test is then [skipped](fn@crate::skip).
     pub fn new(address: usize, bit: u8) -> Option<TurnedBit> {
         if !change(address, |byte| byte ^ 1 << bit) {
             crate::skip("memory that can be changed through /proc/self/mem");

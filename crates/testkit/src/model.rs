@@ -231,7 +231,7 @@ impl Family {
 
     fn value(&self, key: &[u8], versions: &Versions, seqno: SeqNo) -> Result<Option<Vec<u8>>> {
         let covered = self.covering_seqno(key, seqno);
-        // The operands since the last put or deletion, newest first.
+        // The merge operands since the last put or deletion of the key, newest first.
         let mut operands: Vec<&[u8]> = Vec::new();
         let mut base: Option<&[u8]> = None;
         for (at, change) in versions.iter().rev() {

@@ -18,7 +18,7 @@ pub fn skip(needs: &str) {
     );
     eprint!("skipped: {line}");
     if let Some(path) = std::env::var_os(FILE_VARIABLE) {
-        // Whole lines, because other tests write to the file at the same time.
+        // Whole lines are written, because other tests write to the file at the same time.
         let file = OpenOptions::new().create(true).append(true).open(&path);
         file.and_then(|mut file| file.write_all(line.as_bytes()))
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -37,7 +37,7 @@ impl Watchdog {
     /// Waits `limit` for the test called `name`; `state` returns what it was doing.
     pub fn new(name: &'static str, limit: Duration, state: impl Fn() -> String + Send + 'static) -> Watchdog {
         Watchdog::with_end(limit, move || {
-            // Bypasses the capture of the test's output, which is lost with the process.
+            // The message is written past libtest's capture of output, which is lost when the process ends.
             let _ = writeln!(std::io::stderr(), "{name} hangs: {}", state());
             std::process::abort();
         })
@@ -124,7 +124,7 @@ impl Task {
         Task(PathBuf::from("/proc").join(own).join("stat"))
     }
 
-    /// True unless the thread is running or runnable.
+    /// True if the thread sleeps: it is neither running nor runnable.
     fn sleeps(&self) -> bool {
         let stat = std::fs::read_to_string(&self.0).unwrap_or_default();
         stat.rsplit_once(") ")
@@ -176,7 +176,7 @@ mod tests {
     fn a_watchdog_that_is_dropped_is_silent() {
         let (bark, barked) = mpsc::channel::<()>();
         drop(Watchdog::with_end(LOOK * 3, move || bark.send(()).unwrap()));
-        // The watchdog's thread ends and drops the sender.
+        // The error shows that the watchdog's thread has ended and dropped the sender without a message.
         assert_eq!(barked.recv(), Err(mpsc::RecvError));
     }
 

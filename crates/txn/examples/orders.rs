@@ -174,7 +174,7 @@ fn stock_level(transaction: &Transaction, family: &ColumnFamily, draw: &mut Draw
     Ok(short)
 }
 
-/// Repeats one of the five until it is committed. Returns the number of repetitions.
+/// Repeats one of the five kinds of transactions until it is committed. Returns the number of repetitions.
 fn do_one(begin: &dyn Fn() -> Transaction, family: &ColumnFamily, seed: u64) -> Result<u64> {
     let mut again = 0;
     loop {

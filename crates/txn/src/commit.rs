@@ -14,7 +14,7 @@ use crate::tracking::Tracking;
 use crate::transaction::{Control, Transaction};
 
 impl Transaction {
-    /// Makes its writes visible, all of them at once, and ends it.
+    /// Commits the transaction: makes its writes visible, all of them at once, and ends it.
     ///
     /// If the write of a transaction with locks fails, its writes are discarded and its locks released. A
     /// prepared transaction stays prepared then, and can be committed again or rolled back. An optimistic
@@ -54,7 +54,7 @@ impl Transaction {
             }
             _ => {}
         }
-        // Another transaction takes its expired locks before this, or not at all.
+        // After this change of the state no other transaction can take the expired locks of this one.
         if !self.state.leave_started(TransactionState::AwaitingCommit) {
             return Err(not_in_state(self.state()));
         }
@@ -147,8 +147,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Discards its writes and releases its locks. It can then be used again from the beginning, unless it
-    /// was prepared. A serializable transaction takes a new snapshot.
+    /// Discards the writes of the transaction and releases its locks. The transaction can then be used again
+    /// from the beginning, unless it was prepared. A serializable transaction takes a new snapshot.
     ///
     /// # Errors
     ///

@@ -67,7 +67,7 @@ pub(crate) fn compare_begins(user: &UserComparator, a: &KeyRange, b: &KeyRange) 
 pub(crate) fn compare_ends(user: &UserComparator, a: &KeyRange, b: &KeyRange) -> Ordering {
     let parts = |range: &KeyRange| match range.end() {
         Bound::Unbounded => None,
-        // The end of a range is just after its key, or just before it.
+        // An inclusive end of a range is just after its key, an exclusive one just before it.
         Bound::Included(end) => Some((end.to_vec(), true)),
         Bound::Excluded(end) => Some((end.to_vec(), false)),
     };

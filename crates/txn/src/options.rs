@@ -75,23 +75,23 @@ impl Default for TransactionDBOptions {
 /// Options of a transaction with locks.
 #[derive(Clone, Debug)]
 pub struct TransactionOptions {
-    /// Takes a snapshot at the beginning, as [`set_snapshot`](crate::Transaction::set_snapshot) does.
-    /// Default: false.
+    /// Takes a snapshot at the beginning of the transaction, as
+    /// [`set_snapshot`](crate::Transaction::set_snapshot) does. Default: false.
     pub set_snapshot: bool,
-    /// Looks for deadlocks before it waits for a lock: a wait that would close a cycle fails with `Busy`.
-    /// Costs a look at the graph of waits, under one mutex. Default: false.
+    /// Looks for deadlocks before the transaction waits for a lock: a wait that would close a cycle fails
+    /// with `Busy`. Costs a look at the graph of waits, under one mutex. Default: false.
     pub deadlock_detect: bool,
     /// The maximum number of transactions that the search for a deadlock visits; beyond it, a deadlock is
     /// assumed. Default: 50.
     pub deadlock_detect_depth: usize,
-    /// Milliseconds that it waits for a lock; 0: it does not wait, negative: the database's
+    /// Milliseconds that the transaction waits for a lock; 0: it does not wait, negative: the database's
     /// [`transaction_lock_timeout`](TransactionDBOptions::transaction_lock_timeout). Default: -1.
     pub lock_timeout: i64,
-    /// Milliseconds from its beginning after which other transactions may take its locks, and its commit
-    /// fails with `Expired`; negative: never. Default: -1.
+    /// Milliseconds from the beginning of the transaction after which other transactions may take its locks,
+    /// and its commit fails with `Expired`; negative: never. Default: -1.
     pub expiration: i64,
-    /// The maximum size of its batch in bytes; 0 sets no limit. A write beyond it fails with `Aborted`.
-    /// Default: 0.
+    /// The maximum size of the transaction's batch in bytes; 0 sets no limit. A write beyond it fails with
+    /// `Aborted`. Default: 0.
     pub max_write_batch_size: usize,
     /// Allows a commit without a prepare. Default: true.
     pub skip_prepare: bool,
@@ -120,8 +120,8 @@ impl Default for TransactionOptions {
 /// Options of an optimistic transaction.
 #[derive(Clone, Debug, Default)]
 pub struct OptimisticTransactionOptions {
-    /// Takes a snapshot at the beginning, as [`set_snapshot`](crate::Transaction::set_snapshot) does.
-    /// Default: false.
+    /// Takes a snapshot at the beginning of the transaction, as
+    /// [`set_snapshot`](crate::Transaction::set_snapshot) does. Default: false.
     pub set_snapshot: bool,
     /// The isolation level, which RocksDB does not have. Default: `ReadCommitted`.
     pub isolation_level: IsolationLevel,

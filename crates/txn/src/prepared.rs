@@ -111,7 +111,7 @@ impl Transaction {
         let reads = reads.lock();
         for key in reads.keys() {
             let family = self.family_by_id(key.family)?;
-            // A key that the transaction has locked exclusively stays so.
+            // A key that the transaction has locked exclusively stays locked exclusively.
             if self.tracked.get(key.family, key.key).is_none() {
                 self.lock_for_update(&family, key.key, false, false)?;
             }

@@ -37,8 +37,8 @@ impl Transaction {
     }
 
     /// Deletes the keys of `family` from `begin` to `end`, exclusive, after locking the range exclusively,
-    /// including keys that do not exist. Its own reads and iterators no longer see these keys. RocksDB's
-    /// transactions have no range deletions.
+    /// including keys that do not exist. The transaction's own reads and iterators no longer see these keys.
+    /// RocksDB's transactions have no range deletions.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl Transaction {
         Ok(())
     }
 
-    /// The number of ranges that it tracks: has locked, or will validate.
+    /// The number of ranges that the transaction tracks: those it has locked, or its commit will validate.
     pub fn num_ranges(&self) -> usize {
         self.ranges.len()
     }
@@ -108,8 +108,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Locks a range and checks whether it was written since the snapshot. `None` if that was done before;
-    /// otherwise the sequence number that validates it, and the lock.
+    /// Locks a range and checks whether it was written since the snapshot. Returns `None` if the range was
+    /// checked before; otherwise the sequence number that validates it, and the lock.
     fn lock_tracked_range(
         &mut self,
         family: &ColumnFamily,
@@ -155,7 +155,8 @@ impl Transaction {
                 }
                 snapshot
             }
-            // Read after the lock was taken: only its holder writes a key of the range from then on.
+            // The sequence number is read after the lock was taken: only its holder writes a key of the range
+            // from then on.
             _ => self.db.latest_sequence_number(),
         };
         Ok(lock.map(|lock| (since, lock)))

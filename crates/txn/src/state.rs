@@ -54,8 +54,8 @@ impl SharedState {
         self.0.store(state as u8, Ordering::Release);
     }
 
-    /// Changes `Started` to `next`. False if another transaction has taken its locks, or if the state is
-    /// another.
+    /// Changes `Started` to `next`. False if another transaction has taken the locks of the transaction, or
+    /// if the state is not `Started`.
     pub fn leave_started(&self, next: TransactionState) -> bool {
         let started = TransactionState::Started as u8;
         self.0

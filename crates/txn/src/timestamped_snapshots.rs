@@ -65,7 +65,8 @@ impl TransactionDB {
             let kept = snapshots.0.split_off(&timestamp);
             std::mem::replace(&mut snapshots.0, kept)
         };
-        // The release of a snapshot takes locks of the database.
+        // The snapshots are dropped after the mutex is released, because the release of a snapshot takes
+        // locks of the database.
         drop(released);
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct TrackedRange {
     pub seqno: SeqNo,
     /// True if the lock is exclusive.
     pub exclusive: bool,
-    /// The number of its lock, if the transaction takes locks.
+    /// The number of the lock on the range, if the transaction takes locks.
     pub lock: RangeLockId,
 }
 

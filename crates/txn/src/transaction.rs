@@ -44,7 +44,7 @@ pub(crate) struct Locking {
     pub request: LockRequest,
     pub skip_prepare: bool,
     pub skip_concurrency_control: bool,
-    /// The time of its beginning, by the clock of the options.
+    /// The time of the transaction's beginning, by the clock of the options.
     pub start: Duration,
 }
 
@@ -86,7 +86,8 @@ pub struct Transaction {
     pub(crate) batch: WriteBatchWithIndex,
     pub(crate) commit_time_batch: WriteBatch,
     pub(crate) tracked: LockTracker,
-    /// The ranges in the order in which they were locked: those since a save point are the last ones.
+    /// The ranges in the order in which they were locked: the ranges that were locked since a save point are
+    /// the last ones.
     pub(crate) ranges: Vec<TrackedRange>,
     /// The reads of a serializable transaction.
     pub(crate) reads: Option<Arc<ReadSet>>,
@@ -219,8 +220,8 @@ impl Transaction {
         self.batch.write_batch()
     }
 
-    /// The rows that it writes, to read and to add to: RocksDB's `GetWriteBatch`. Rows added there are
-    /// neither locked nor tracked nor counted.
+    /// The rows that the transaction writes, to read and to add to: RocksDB's `GetWriteBatch`. Rows added
+    /// there are neither locked nor tracked nor counted.
     pub fn indexed_batch(&mut self) -> &mut WriteBatchWithIndex {
         &mut self.batch
     }
@@ -249,8 +250,8 @@ impl Transaction {
         }
     }
 
-    /// Sets the milliseconds that it waits for a lock; 0: it does not wait, negative: no limit. Has no effect
-    /// on an optimistic transaction.
+    /// Sets the milliseconds that the transaction waits for a lock; 0: it does not wait, negative: no limit.
+    /// Has no effect on an optimistic transaction.
     pub fn set_lock_timeout(&mut self, millis: i64) {
         if let Control::Locks(locking) = &mut self.control {
             locking.request.timeout = limit(millis);
@@ -272,7 +273,7 @@ impl Transaction {
         self.counts.merges
     }
 
-    /// The number of keys that the transaction tracks: has locked, or will validate.
+    /// The number of keys that the transaction tracks: those it has locked, or its commit will validate.
     pub fn num_keys(&self) -> usize {
         self.tracked.len()
     }
@@ -327,7 +328,8 @@ impl Transaction {
         self.save_points.clear();
         self.counts = Counts::default();
         if let Some(reads) = &mut self.reads {
-            // Iterators that still exist add to the old read set, which is ignored.
+            // A new read set replaces the old one, to which iterators that still exist add, and which is
+            // ignored.
             *reads = Arc::default();
         }
     }
@@ -395,7 +397,8 @@ impl Transaction {
         };
         let Some(snapshot) = snapshot else {
             let held = boundary.get_or_insert_with(|| self.db.snapshot());
-            // Read after the snapshot was taken, so that it is not older.
+            // The sequence number is read after the snapshot was taken, so that it is not older than the
+            // snapshot.
             return Some(self.db.latest_sequence_number().max(held.sequence_number()));
         };
         let seqno = snapshot.sequence_number();

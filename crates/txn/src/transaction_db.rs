@@ -155,7 +155,7 @@ impl TransactionDB {
         self.delete_cf_opt(family, key, &WriteOptions::default())
     }
 
-    /// Locks `key` of `family` and deletes it; it was put once; see
+    /// Locks `key` of `family` and deletes it by a single deletion; see
     /// [`single_delete_cf_opt`](Self::single_delete_cf_opt).
     pub fn single_delete_cf(&self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> Result<()> {
         self.single_delete_cf_opt(family, key, &WriteOptions::default())

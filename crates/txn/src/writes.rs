@@ -246,7 +246,8 @@ impl Transaction {
         let since = known.map(|known| known.seqno);
         let snapshot = self.snapshot.as_ref().map(esker::Snapshot::sequence_number);
         let Some(snapshot) = snapshot.filter(|_| validate) else {
-            // Read after the lock was taken: only its holder writes the key from then on.
+            // The sequence number is read after the lock was taken: only its holder writes the key from then
+            // on.
             return Ok(since.unwrap_or_else(|| self.db.latest_sequence_number()));
         };
         if let Some(since) = since.filter(|&since| since <= snapshot) {

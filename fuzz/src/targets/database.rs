@@ -9,7 +9,8 @@ use vfs::{FileSystem, MemFs};
 use super::{MOST_STEPS, put_file};
 use crate::vectors;
 
-/// A write batch: it decodes completely or not at all, and a batch made from it is the same.
+/// The input is a write batch: it decodes completely or not at all, and a batch made from its operations is
+/// the same.
 pub fn write_batch(data: &[u8]) {
     let Ok(batch) = WriteBatch::from_data(data) else {
         return;

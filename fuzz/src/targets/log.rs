@@ -68,7 +68,7 @@ fn mend_checksums(bytes: &mut [u8]) {
     }
 }
 
-/// One version edit: if it decodes, its encoding must decode to the same edit.
+/// The input is one version edit: if it decodes, its encoding must decode to the same edit.
 pub fn version_edit(data: &[u8]) {
     let Ok(edit) = VersionEdit::decode(data) else {
         return;

@@ -100,7 +100,7 @@ pub fn coding(data: &[u8]) {
             4 => reader.u64("u64").is_ok(),
             5 => reader.length_prefixed("string").is_ok(),
             6 => {
-                // Reading the rest does not advance the reader; the tag did.
+                // Reading the rest does not advance the reader; reading the tag before it did.
                 if let Ok(key) = base::ParsedInternalKey::parse(reader.rest()) {
                     let again = base::internal_key::encode(key.user_key, key.seqno, key.kind);
                     assert_eq!(again, reader.rest(), "a key that parses is the one that encodes");

@@ -67,14 +67,15 @@ const BLOCK_OVERHEAD: usize = 4 + 9 + 8;
 /// The value's length takes two bytes in this range.
 const VALUE_LENGTHS: std::ops::Range<usize> = 128..16_384;
 
-/// A data block, in a table that is otherwise right.
+/// The input is a data block in a table that is otherwise intact.
 pub fn data_block(data: &[u8]) {
     let len = data.len().clamp(
         VALUE_LENGTHS.start + BLOCK_OVERHEAD,
         VALUE_LENGTHS.end + BLOCK_OVERHEAD - 1,
     );
     let mut bytes = table_with_block_of(len);
-    // A shorter input is put at the end of the block, where the restart points are; a longer one is cut.
+    // An input that is shorter than the block is put at its end, where the restart points are; a longer one
+    // is cut.
     let input = &data[..data.len().min(len)];
     bytes[len - input.len()..len].copy_from_slice(input);
     let options = TableReadOptions::new(bytewise());
@@ -82,7 +83,7 @@ pub fn data_block(data: &[u8]) {
     look_into(&table, false);
 }
 
-/// A table whose only data block, at its start, has `len` bytes.
+/// Creates a table whose only data block, at its start, has `len` bytes.
 fn table_with_block_of(len: usize) -> Vec<u8> {
     let fs = MemFs::new();
     let path = Path::new("/table");

@@ -58,7 +58,7 @@ fn accesses<T: TracedAccess>(fs: &MemFs, path: &Path) {
     }
 }
 
-/// A database that all inputs share: their writes need not go.
+/// A database that all inputs share: writes of earlier inputs need not be removed.
 fn shared() -> &'static Db {
     static SHARED: OnceLock<Db> = OnceLock::new();
     SHARED.get_or_init(|| {

@@ -117,7 +117,7 @@ fn open() -> Db {
     Db::open(&options, Path::new("/db")).expect("a database in memory")
 }
 
-/// Calls `look` while `rows`, and nothing else, are in a family of versioned keys.
+/// Replaces the rows in a family of versioned keys by `rows`, and then calls `look`.
 fn with_rows(rows: &[(Vec<u8>, &[u8])], look: impl FnOnce(&Db)) {
     FAMILY.with(|db| {
         let mut batch = esker::WriteBatch::new();
@@ -213,7 +213,7 @@ pub fn mvcc_ranges(data: &[u8]) {
         let (Ok(reader), Some(spans)) = (read, spans) else {
             return;
         };
-        // The versions are ordered from the newest to the oldest.
+        // Versions of a key are ordered from the newest to the oldest.
         let deleted = |key: &[u8]| -> Vec<Timestamp> {
             let rows = spans.iter().enumerate().rev();
             let over = rows.filter(|(_, spans)| spans.iter().any(|(start, end)| *start <= key && key < *end));

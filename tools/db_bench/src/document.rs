@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::histogram::Percentiles;
 
-/// The value of `format` in documents of this kind.
+/// The value of `format` in documents of `--json`.
 pub const FORMAT: u64 = 1;
 
 /// A run of the program.
@@ -136,7 +136,7 @@ pub struct Benchmark {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Background {
-    /// The number of its operations, which are not counted among the others.
+    /// The number of operations of the background writer, which are not counted among the others.
     pub operations: u64,
     /// The latencies of the workload in microseconds, by kind of operation.
     pub latency_micros: BTreeMap<String, Percentiles>,
@@ -237,7 +237,7 @@ pub struct Memory {
     pub table_readers: u64,
 }
 
-/// The block cache. Counts are of this run.
+/// The figures of the block cache; its counts are those of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CacheUse {
@@ -294,7 +294,7 @@ pub struct IntervalRow {
 impl Document {
     /// Parses the text of a file.
     pub fn parse(text: &str) -> Result<Document, String> {
-        // A list would be parsed as the fields in their order.
+        // Without this check a JSON list would be parsed as the fields in their order.
         if !text.trim_start().starts_with('{') {
             return Err("line 1, column 1: no JSON object".to_owned());
         }

@@ -36,7 +36,8 @@ pub fn measure(flags: &Flags) -> Result<Harness> {
     );
     let mut rounds = Vec::new();
     for round in 0..ROUNDS {
-        // The harness has its own seeds: those of the workloads do not depend on whether it is measured.
+        // The harness has its own seeds: the seeds of the workloads do not depend on whether the harness is
+        // measured.
         let seeds = Seeds::new(1 + round as i64);
         let summary = runner::run(&flags, 1, 0, &seeds, &(), &|thread| {
             let mut key = keys.allocate();

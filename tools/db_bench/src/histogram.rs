@@ -127,7 +127,7 @@ impl Histogram {
         }
     }
 
-    /// The histogram in the form in which RocksDB prints it.
+    /// The text of the histogram in the form in which RocksDB prints it.
     pub fn text(&self) -> String {
         let count = self.hdr.len();
         let or_zero = |value: f64| if count == 0 { 0.0 } else { value / 1e3 };
@@ -141,7 +141,8 @@ impl Histogram {
         };
         let mut below = 0;
         let buckets = bucket_limits().iter().map(|limit| {
-            // Buckets that reach over the limit count as above it, so that each is counted once.
+            // A bucket that reaches over a limit counts as above the limit, so that each bucket is counted
+            // once.
             let so_far = self.hdr.count_between(0, limit.saturating_mul(1_000));
             let inside = so_far - below;
             below = so_far;

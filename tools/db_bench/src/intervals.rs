@@ -124,7 +124,8 @@ impl Intervals {
             sum.latencies[kind].entry(*op).or_default().merge(latencies);
         }
         inner.at[part.thread] = next.unwrap_or(u64::MAX);
-        // Histograms are large: each is summarised as soon as no thread adds to it any more.
+        // Histograms are large: the histogram of an interval is summarised as soon as no thread adds to the
+        // interval any more.
         let least = inner.at.iter().copied().min().unwrap_or(u64::MAX);
         while (inner.closed.len() as u64) < least
             && let Some(sum) = inner.open.pop_front()
@@ -196,8 +197,8 @@ mod tests {
         intervals.hand_over(&part(0, 0, &many), Some(intervals.current()));
         intervals.end(2 * second, Sample::default());
         intervals.hand_over(&part(0, 1, &few), Some(intervals.current()));
-        // Thread 1 was in one operation all the time, and only now hands over its figures of the first
-        // interval.
+        // Thread 1 was in one operation for several intervals, and only now hands over its figures of the
+        // first one.
         intervals.hand_over(&part(1, 0, &few), Some(intervals.current()));
         let mut writer = part(1, 2, &one);
         writer.excluded = true;

@@ -512,7 +512,7 @@ mod tests {
 
     #[test]
     fn no_option_is_a_flag_of_another_meaning() {
-        // A flag with such a name sets the option of the same name, and has further effects.
+        // These flags set the options of the same names, and have further effects.
         let shared = ["block_size", "compaction_pri", "compaction_style"];
         for name in rows().into_iter().map(|row| row.name) {
             let is_flag = Flags::FLAGS.iter().any(|flag| flag.name == name);

@@ -50,7 +50,7 @@ pub fn load(flags: &Flags) -> Result<(Options, Vec<String>)> {
 fn without_effect(flags: &Flags, asked: &Options, file: &Options) -> Result<Vec<String>> {
     let unasked = options::from_flags(&Flags::default())?;
     let get = |options: &Options, name: &str| ::flags::engine::get(options, name);
-    // These options are taken from the command line if the file does not set them.
+    // If the OPTIONS file does not set these options, they are taken from the command line.
     let taken = ["create_if_missing", "filter_policy", "file_checksum_gen_factory"];
     let rows = ::flags::engine::rows();
     let names = rows

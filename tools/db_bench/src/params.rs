@@ -23,7 +23,7 @@ pub struct Params<'a> {
     pub db: &'a Db,
     /// The families over which keys are spread.
     pub families: &'a [ColumnFamily],
-    /// The database that makes transactions, if there is one.
+    /// The database by which transactions are begun, if there is one.
     pub transactions: Option<&'a Transactions>,
     /// The number of keys that the workload writes.
     pub num: i64,
@@ -73,7 +73,7 @@ impl Params<'_> {
         }
     }
 
-    /// The family of the key of `number`: the same for writes and for reads.
+    /// The family of the key of `number`, which is the same for writes and for reads.
     #[inline]
     pub fn family(&self, number: u64) -> &ColumnFamily {
         &self.families[self.family_index(number)]
@@ -82,7 +82,7 @@ impl Params<'_> {
     /// The index in `families` of the family of a key.
     pub fn family_index(&self, number: u64) -> usize {
         match self.families.len() {
-            // The usual case, without a division for each key.
+            // One family is the usual case, for which no division is made for each key.
             1 => 0,
             len => (number % len as u64) as usize,
         }

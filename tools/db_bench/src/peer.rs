@@ -97,7 +97,7 @@ impl Program {
     }
 }
 
-/// The command line without the flags of [`OURS`].
+/// The command line for both programs, without the flags in [`OURS`].
 fn shared(args: &[String]) -> Vec<String> {
     let mut kept = Vec::new();
     let mut args = args.iter();

@@ -187,7 +187,7 @@ impl Engine {
 }
 
 impl Before {
-    /// The state now. The peak of resident memory counts from here.
+    /// The current state. The peak of resident memory is reset, and counts from this call on.
     pub fn now(handles: &Handles, options: &Options) -> Before {
         resources::forget_peak();
         Before {

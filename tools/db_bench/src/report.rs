@@ -104,7 +104,7 @@ impl Summary {
     }
 }
 
-/// Runs of the same workload, as `name[X5]` asks for.
+/// The results of several runs of one workload, such as five for `name[X5]`.
 #[derive(Debug, Default)]
 pub struct Repetitions {
     ops: Vec<f64>,

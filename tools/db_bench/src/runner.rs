@@ -54,7 +54,7 @@ pub trait Observer: Sync {
 
 impl Observer for () {}
 
-/// The flags that matter for counting each operation.
+/// The values of flags that are read at each operation.
 #[derive(Clone, Debug)]
 struct Settings {
     latencies: bool,
@@ -268,7 +268,8 @@ impl<'a> Thread<'a> {
     fn report_progress(&mut self) {
         let settings = &self.shared.settings;
         if settings.stats_interval == 0 {
-            // A hundredth of the operations done, but at least 100 and at most 100,000.
+            // Without lines about the speed only the progress bar advances, after a tenth as many operations
+            // as are done, but at least 100 and at most 100,000.
             let step = (self.done / 10).clamp(100, 100_000);
             self.shared.progress.inc(self.done - self.last_line.1);
             self.last_line.1 = self.done;
@@ -383,7 +384,7 @@ pub fn run(
             latencies: flags.histogram || !flags.json.is_empty(),
             histogram: flags.histogram,
             stats_interval: match flags.stats_interval_seconds > 0 {
-                // The number of operations between two readings of the clock.
+                // With a limit in seconds, the clock is read once in this number of operations.
                 true => 1_000,
                 false => flags.stats_interval.max(0) as u64,
             },
@@ -689,8 +690,8 @@ mod tests {
         .unwrap();
         let latencies = &summary.latencies[&Op::Read];
         assert_eq!(latencies.count(), 300);
-        // The operation itself, and one for each millisecond up to the hundredth after it, however slow the
-        // machine is.
+        // The slow operation counts, and one for each millisecond of its delay up to the hundredth, however
+        // slow the machine is.
         assert!(latencies.count_above(Duration::from_millis(100)) >= 100);
         assert!(latencies.percentile(70.0) >= 90_000.0);
         assert!(summary.elapsed >= Duration::from_millis(299), "the rate is kept");
@@ -714,7 +715,7 @@ mod tests {
                 Ok(())
             })
             .unwrap();
-            // With a thousand operations due a second, hardly one in three hundred was done.
+            // A thousand operations were due each second, of which hardly one in three hundred was done.
             assert_eq!(summary.overdue_reads > 900, expected, "{}", summary.overdue_reads);
             assert_eq!(summary.overdue_text().contains(" reads were due"), expected);
         }
@@ -785,7 +786,7 @@ mod tests {
         };
         let text = || std::fs::read_to_string(&report_file).unwrap_or_default();
         run(&flags, 1, 0, &Seeds::new(1), &(), &|thread| {
-            // Waits until there are a heading and a row.
+            // Waits until the report file has a heading and a row.
             while text().lines().count() < 2 {
                 thread.finished(1, Op::Other);
                 std::thread::yield_now();

@@ -40,7 +40,7 @@ impl Schedule {
     pub fn followed_by(&self, per_second: u64) -> Option<Schedule> {
         let next = Schedule::new(per_second)?;
         if self.start.get().is_some() {
-            // The due time of the next unit no longer depends on the clock.
+            // After the first call the due time of the next unit does not depend on the clock.
             let due = self.take(0, Instant::now());
             next.start.get_or_init(|| due);
         }
@@ -147,8 +147,8 @@ mod tests {
         }
         assert!(latencies[..10].iter().all(|latency| *latency == MILLI / 10));
         assert_eq!(latencies[10], Duration::from_secs(1));
-        // The following operations are each due a millisecond later, and take a tenth of a millisecond: the
-        // backlog shrinks by 0.9 ms each time.
+        // The operations after the slow one are each due a millisecond later, and take a tenth of a
+        // millisecond: the backlog shrinks by 0.9 ms each time.
         assert_eq!(latencies[11], Duration::from_micros(999_100));
         assert_eq!(latencies[510], Duration::from_micros(550_000));
         let late = latencies.iter().filter(|latency| **latency > MILLI / 10).count();

@@ -19,7 +19,7 @@ impl Seeds {
     /// The seeds of a `--seed`. 0 draws a random base.
     pub fn new(seed: i64) -> Seeds {
         let base = match seed {
-            // The base is positive, so that it can be passed as `--seed`.
+            // The random base is positive, so that it can be passed as `--seed`.
             0 => (base::env::fresh_seed() >> 1).max(1),
             seed => seed as u64,
         };
@@ -100,9 +100,9 @@ mod tests {
 
     #[test]
     fn sequences_are_shared_only_by_runs_of_one_seed() {
-        // Runs of neighbouring seeds, of two random seeds, and of the ends of the range; each with three
-        // workloads of four threads. No number occurs twice anywhere, so no two sequences are equal, and none
-        // is another's shifted by less than its length.
+        // The compared runs have neighbouring seeds, two random seeds, and the seeds at the ends of the
+        // range; each has three workloads of four threads. No number occurs twice anywhere, so no two
+        // sequences are equal, and none is another's shifted by less than its length.
         let (mut numbers, mut count) = (HashSet::new(), 0);
         let mut chosen = Vec::new();
         for seed in [

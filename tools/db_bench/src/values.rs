@@ -91,7 +91,8 @@ impl Values {
         self.sizes
     }
 
-    /// The values of a thread: other places of the same bytes, and sizes of its own.
+    /// The values of one thread, which starts elsewhere in the same bytes than other threads, and draws sizes
+    /// of its own.
     pub fn of_thread(&self, seed: u64) -> Values {
         let mut rng = Rng::with_seed(seed);
         Values {

@@ -84,7 +84,7 @@ fn create(args: &BackupArgs, out: &mut Out, progress: &Arc<Progress>) -> Result<
         return Ok(());
     };
     let db = open::writable(&database, false)?;
-    // The database is opened first: if that fails, no backup directory is created.
+    // The database is opened before the backup directory: if that fails, no backup directory is created.
     let mut engine = BackupEngine::open(args.options())?;
     let options = CreateBackupOptions {
         flush_before_backup: args.flush_before_backup,

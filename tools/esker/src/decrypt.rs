@@ -19,7 +19,7 @@ pub fn decrypt(args: &DecryptArgs, out: &mut Out) -> Result<(), Failure> {
     let text = String::from_utf8(disk.read_file(&args.master_keys)?)
         .map_err(|_| Error::invalid_argument("the master keys are not text").in_file(&args.master_keys))?;
     let keys = KeyRing::from_text(&text).map_err(|error| error.in_file(&args.master_keys))?;
-    // The lock is held to the end of the copy.
+    // The database's lock is held until the copy is complete.
     let lock_path = base::filename::lock(&args.db);
     let _lock = match disk.exists(&lock_path)? {
         true => Some(disk.lock(&lock_path)?),

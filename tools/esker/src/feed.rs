@@ -15,7 +15,7 @@ use crate::output::{Failure, Out};
 
 /// The time between two looks for new rows.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// Events after which the cursor is acknowledged, if there are as many at once.
+/// The maximum number of events that are printed before the cursor is acknowledged.
 const ACKNOWLEDGED_TOGETHER: u32 = 1000;
 
 /// Prints a change feed.

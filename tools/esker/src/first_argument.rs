@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(rewritten(&[dir, "verify", "--quiet"]), "verify --db DIR --quiet");
         assert_eq!(rewritten(&["get", dir, "key"]), "get --db DIR key");
         assert_eq!(rewritten(&["sst", dir]), "sst --db DIR");
-        // A key may have the name of a directory.
+        // With `--db` no argument is taken as the directory, because a key may have the name of one.
         assert_eq!(rewritten(&["get", "--db", "x", dir]), "get --db x DIR");
         assert_eq!(rewritten(&["get", "--db=x", dir]), "get --db=x DIR");
         for unchanged in [

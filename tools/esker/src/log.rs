@@ -34,7 +34,7 @@ pub fn check(file: &Arc<dyn RandomAccessFile>, number: Option<u64>) -> Result<Lo
     if first.damage.is_empty() {
         return Ok(first);
     }
-    // Another process may be appending: a partial record at the end is complete a moment later.
+    // A partial record at the end is read again, because another process may be appending it.
     let mut second = walk(file, number)?;
     let seen_before = |error: &Error| {
         first

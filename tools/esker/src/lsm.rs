@@ -89,8 +89,8 @@ fn columns(axis: &Axis, file: &FileMetadata, width: usize) -> std::ops::Range<us
     start..column(to).max(start + 1)
 }
 
-/// Draws files that do not overlap in one strip: neighbours differ, and a character that several files share
-/// is marked.
+/// Draws files that do not overlap in one strip: neighbouring files have different characters, and a position
+/// that several files share has a special one.
 fn strip(axis: &Axis, files: &[&FileMetadata], width: usize) -> String {
     let mut cells = vec![' '; width];
     for (i, file) in files.iter().enumerate() {
@@ -138,7 +138,7 @@ fn picture(family: &FamilyState, width: usize, form: Form, out: &mut Out) -> Res
         }
         let size = show_size(version.level_bytes(level));
         let label = format!("L{level:<5} {:>5} {size:>10}", files.len());
-        // Files of L0 overlap: newest first, one row each.
+        // Files of L0 overlap, so each has a row of its own, the newest first.
         let rows: Vec<String> = match level {
             0 => {
                 let split = if files.len() > MOST_L0_ROWS {
@@ -176,7 +176,7 @@ fn picture(family: &FamilyState, width: usize, form: Form, out: &mut Out) -> Res
 
 fn list(family: &FamilyState, form: Form, out: &mut Out) -> Result<(), Failure> {
     for (level, file) in family.version.all_files() {
-        // The end of a range deletion is not itself in the file.
+        // The end of a range deletion is exclusive, so no key of the file has it.
         let end = if file.largest_is_sentinel() { ')' } else { ']' };
         writeln!(
             out,

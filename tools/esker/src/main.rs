@@ -84,7 +84,7 @@ fn run(command: &Command, out: &mut Out) -> Result<(), Failure> {
             backup::backup(args, out, progress)
         }),
         Command::Decrypt(args) => decrypt::decrypt(args, out),
-        // These commands are run before this command line is parsed.
+        // These commands are never reached here: they are run before the command line is parsed.
         Command::Ldb(_) | Command::SstDump(_) => Ok(()),
         Command::Restore(args) => watched("restore", &args.working, |progress| {
             backup::restore(args, out, progress)
@@ -115,13 +115,13 @@ fn main() -> ExitCode {
     let args = match Args::try_parse_from(first_argument::with_db(std::env::args_os().collect())) {
         Ok(args) => args,
         Err(error) => {
-            // If this cannot be written, there is no other place to report it.
+            // An error is ignored: if standard error cannot be written, there is no other place to report it.
             let _ = error.print();
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
     let result = run(&args.command, &mut out);
-    // Flushes the output first, so that it is shown before the error.
+    // Standard output is flushed first, so that it is shown before the error.
     let result = match (result, out.finish()) {
         (Ok(()), flushed) => flushed,
         (failed, _) => failed,

@@ -64,7 +64,8 @@ pub fn read_only(database: &Database, reading: &Reading) -> Result<ReadOnly> {
         None => Db::open_read_only(&options, &database.db)?,
     };
     let damage = match damage(database) {
-        // The process that has the database open has begun another MANIFEST or WAL since.
+        // A file that does not exist any more was replaced by the process that has the database open, which
+        // has begun another MANIFEST or WAL.
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         result => result?,
     };

@@ -84,7 +84,7 @@ fn show_lost(lost: &[LostOption], out: &mut Out) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The file at `path`, or the newest one in that directory.
+/// Opens the OPTIONS file at `path`, or the newest one in the directory `path`.
 fn opened(path: &Path) -> Result<Loaded> {
     match path.is_dir() {
         true => Loaded::newest(&directory::fs(), path),

@@ -9,7 +9,7 @@ use base::{Error, ErrorKind};
 pub enum Failure {
     /// An error of the database or the machine.
     Error(Error),
-    /// An error in the command line, beyond its grammar.
+    /// An error in the command line that its parser does not find.
     Usage(String),
     /// The program that reads standard output has closed it.
     PipeClosed,

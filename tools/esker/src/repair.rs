@@ -34,7 +34,7 @@ pub fn repair(args: &RepairArgs, out: &mut Out, progress: &Progress) -> Result<(
     }
 }
 
-/// The last options, as far as they can be read; unreadable ones must not prevent a repair.
+/// The options of the newest OPTIONS file, if it can be read; an unreadable file must not prevent a repair.
 fn stored_options(args: &RepairArgs) -> Options {
     let Ok(Some((_, file))) = OptionsFile::newest(&directory::fs(), &args.database.db) else {
         return Options::default();

@@ -122,8 +122,8 @@ impl Report {
         Ok(())
     }
 
-    /// Writes it as one JSON object: facts by name, and each table as an array of objects. Sizes are in
-    /// bytes, times in nanoseconds.
+    /// Writes the report as one JSON object: facts by name, and each table as an array of objects. Sizes are
+    /// in bytes, times in nanoseconds.
     pub fn write_json(&self, out: &mut Out) -> Result<(), Failure> {
         let mut all = Map::new();
         for (name, cell) in &self.facts {
@@ -206,7 +206,7 @@ impl Cell {
 /// Counts of values by power of two.
 #[derive(Clone, Debug, Default)]
 pub struct Powers {
-    /// By the exponent of the smallest power of two above the value; 0 of the value 0.
+    /// The counts by the exponent of the smallest power of two above the value, which is 0 for the value 0.
     counts: BTreeMap<u32, u64>,
 }
 

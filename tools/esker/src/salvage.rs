@@ -21,7 +21,7 @@ use crate::notes::Notes;
 use crate::output::{Failure, Out};
 use crate::text::{Form, count};
 
-/// Copies the readable data, and reports the rest.
+/// Copies the readable data of a database, and reports the data that cannot be read.
 pub fn salvage(args: &SalvageArgs, out: &mut Out, progress: &Progress) -> Result<(), Failure> {
     salvage_within(args, RowLimit::MAX, out, progress)
 }
@@ -112,8 +112,8 @@ enum Look {
 }
 
 impl Salvage<'_> {
-    /// Removes the leftovers of an interrupted run, except files that were copied whole: the others are
-    /// reported again.
+    /// Removes the leftovers of an interrupted run, except files that were copied whole: the files that were
+    /// not are read and reported again.
     fn clear(&self) -> Result<()> {
         let fs = directory::fs();
         let lost = self.to.join("lost");
@@ -221,7 +221,7 @@ impl Salvage<'_> {
                 error = error.at(offset);
             }
             let error = error.in_file(from.map_or(&lost.path, |file| &file.path));
-            // A row that is too large is named, and the rest of its WAL is used.
+            // With this option a row that is too large is named, and the rest of its WAL is used.
             self.lost(
                 &error,
                 match lost.error.is_corruption() {
@@ -233,7 +233,7 @@ impl Salvage<'_> {
         for warning in &report.warnings {
             writeln!(self.out, "note {warning}")?;
         }
-        // The files in `lost` are copies of files that still exist.
+        // The directory `lost` can be removed, because its files are copies of files that still exist.
         let lost = self.to.join("lost");
         for name in fs.list(&lost)? {
             fs.remove(&lost.join(name))?;
@@ -348,7 +348,7 @@ impl Salvage<'_> {
         let mut writer = TableWriter::new(file, options)?;
         let mut written = 0u64;
         let index = table.index()?;
-        // The last key read before the block, if there is one.
+        // The last key read before the unreadable block, if there is one.
         let mut last: Option<Vec<u8>> = None;
         for block in 0..index.len() {
             let handle = index.handle(block);
@@ -375,7 +375,8 @@ impl Salvage<'_> {
                 Err(error) => {
                     let before = last.take().or_else(|| block.checked_sub(1).map(separator));
                     let first = self.live.get(&number).map(|live| live.file.smallest_user_key());
-                    // A key may have older rows in the next block, and newer ones in the previous block.
+                    // The range of lost keys includes the neighbouring keys, which may have older rows in the
+                    // next block and newer ones in the previous block.
                     let from = match (before, first) {
                         (Some(key), _) if index.has_user_keys() => format!("after {}", self.form.show(&key)),
                         (Some(key), _) => {

@@ -40,7 +40,7 @@ pub fn serve(args: &ServeArgs, out: &mut Out) -> Result<(), Failure> {
         let _ = send.send(());
     });
     handler.map_err(|error| Error::new(ErrorKind::Io, format!("While waiting for a signal: {error}")))?;
-    // The sender lives as long as the process.
+    // The sender is never dropped, so the wait ends only by a signal.
     let _ = stopped.recv();
     Ok(())
 }

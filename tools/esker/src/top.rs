@@ -25,7 +25,7 @@ use frame::View;
 use serve::info_log::{self, InfoLog};
 use serve::observe::Observer;
 
-/// The width in columns of a terminal that does not know its own.
+/// The width in columns of a frame if the terminal does not report its width.
 const DEFAULT_WIDTH: usize = 100;
 
 /// Prints the holders of memory and files of an open database, from its LOG.
@@ -76,7 +76,7 @@ pub fn top(args: &TopArgs, out: &mut Out) -> Result<(), Failure> {
         args.wal_dir.as_deref(),
         args.db_log_dir.as_deref(),
     );
-    // A script reads whole lines, unless it asks for a width.
+    // Output for a script has whole lines, unless `COLUMNS` names a width.
     let columns = std::env::var("COLUMNS").ok();
     let asked = columns.and_then(|columns| columns.parse::<usize>().ok());
     let width = match asked.filter(|columns| *columns > 0) {

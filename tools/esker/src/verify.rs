@@ -49,7 +49,8 @@ impl FileCheck {
         self.note = Some(format!("{why}{not_whole}"));
     }
 
-    /// Records an error of a check, with the file and, if no offset is known, the file's start.
+    /// Records an error of a check, with the file and, if the error has no offset, with the start of the
+    /// file.
     fn take<T>(&mut self, result: Result<T>, path: &Path) -> Option<T> {
         result
             .map_err(|error| self.damage.push(error.in_file(path).at(0)))
@@ -79,7 +80,7 @@ struct PromisedFile {
     largest_seqno: Option<SeqNo>,
     /// The unique id, for a table, if the MANIFEST has it.
     unique_id: Option<[u8; 16]>,
-    /// The name of the function, and its checksum of the whole file.
+    /// The name of the checksum function, and the checksum of the whole file.
     checksum: (String, Box<[u8]>),
 }
 
@@ -220,7 +221,7 @@ pub fn verify(args: &VerifyArgs, out: &mut Out, progress: &Progress) -> Result<(
             .then_some("not current"),
         _ => None,
     };
-    // WALs, each with the WAL that it names as its predecessor.
+    // The WALs in order, each with the WAL that it names as its predecessor.
     let mut wals = Vec::new();
     for file in &files {
         progress.check()?;
@@ -238,7 +239,7 @@ pub fn verify(args: &VerifyArgs, out: &mut Out, progress: &Progress) -> Result<(
             progress.advance(size)?;
             continue;
         }
-        // A file that no longer exists is not needed by the process that has the database open.
+        // A file that was deleted during its check is no error: the open database does not need it.
         if let Some(mut check) = check_file(file, dir, &promised)
             && directory::fs().exists(&file.path)?
         {
@@ -281,7 +282,7 @@ pub fn verify(args: &VerifyArgs, out: &mut Out, progress: &Progress) -> Result<(
     report.finish()
 }
 
-/// The WALs that others name as predecessors, that may hold rows that are in no table, and that do not exist.
+/// The missing WALs: those that other WALs name as predecessors, and that may hold rows that are in no table.
 fn missing_wals(wals: &[(u64, u64)], state: &ManifestState, wal_dir: &Path) -> Result<Vec<Error>> {
     let needed = state.oldest_needed_wal();
     let mut missing = Vec::new();
@@ -623,7 +624,7 @@ fn check_blob(file: &DbFile, number: u64, promised: &Promised) -> FileCheck {
         match record.and_then(|record| record.map(|record| record.value().map(drop)).transpose()) {
             Ok(None) => break,
             Ok(Some(())) => check.pieces.0 += 1,
-            // After a record whose length cannot be trusted the walk cannot continue.
+            // The walk over the records ends at a record whose length cannot be trusted.
             Err(error) if last_bad == Some(error.offset()) => break,
             Err(error) => {
                 last_bad = Some(error.offset());

@@ -33,7 +33,7 @@ pub fn watched<T>(
     let result = thread::scope(|scope| {
         let report = || tell(what, &progress, &over);
         let reporter = thread::Builder::new().name("esker-progress".to_owned());
-        // Without the thread the work is done silently.
+        // If the thread for progress cannot be started, the work is done without lines of progress.
         let _ = reporter.spawn_scoped(scope, report);
         let _end = OverAtEnd(&over);
         work(&progress)
@@ -51,7 +51,7 @@ struct Over {
     changed: Condvar,
 }
 
-/// Marks the end when dropped, even by a panic.
+/// Marks the end of the long work when the value is dropped, even by a panic.
 struct OverAtEnd<'a>(&'a Over);
 
 impl Drop for OverAtEnd<'_> {
@@ -73,7 +73,7 @@ fn tell(what: &str, progress: &Progress, over: &Over) {
 
 fn line(what: &str, progress: &Progress, elapsed: Duration) {
     let text = describe(progress.done(), progress.total(), elapsed);
-    // If this cannot be written, there is no other place to report it.
+    // An error is ignored: if standard error cannot be written, there is no other place to report it.
     let _ = writeln!(io::stderr(), "{what}: {text}");
 }
 

@@ -66,7 +66,8 @@ pub fn is_bool(name: &str) -> Option<bool> {
 /// `InvalidArgument` if there is no such option, or if the value is not one of its values.
 pub fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
     let name = in_table(name);
-    // RocksDB's tools use other names for compression types, and numbers for some other values.
+    // The value is translated: RocksDB's tools use other names for compression types, and numbers for the
+    // values of some other options.
     let own_name = match name {
         "blob_compression_type" | "wal_compression" => {
             compression(value).ok().map(CompressionType::options_name)

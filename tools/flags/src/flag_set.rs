@@ -8,7 +8,7 @@ pub struct Flag<F> {
     pub name: &'static str,
     /// The type of the flag's value.
     pub type_name: &'static str,
-    /// True if it can be used without a value.
+    /// True if the flag can be used without a value.
     pub is_bool: bool,
     /// The value if the flag is not given.
     pub default: fn() -> String,
@@ -53,7 +53,7 @@ pub trait FlagSet: Default + 'static {
     }
 }
 
-/// True if two texts mean the same value.
+/// True if two texts mean the same value of a flag.
 pub(crate) fn same(a: &str, b: &str) -> bool {
     let bools = || Some(bool::parse(a)? == bool::parse(b)?);
     let numbers = || Some(f64::parse(a)? == f64::parse(b)?);

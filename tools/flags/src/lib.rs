@@ -210,7 +210,8 @@ fn apply<F: FlagSet>(flags: &mut F, name: &str, value: &str) -> Result<(), Strin
     } else {
         rocksdb::row::<F>(name)
     };
-    // The last value counts, and a flag that is set back to its default counts as not given.
+    // If a flag occurs several times its last value counts, and a flag that is set back to its default counts
+    // as not given.
     let given = format!("--{name}=");
     let rest = flags.rest();
     rest.refused.retain(|refused| !refused.starts_with(&given));

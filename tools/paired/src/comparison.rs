@@ -28,8 +28,8 @@ pub enum Verdict {
     Greater,
     /// The ratio is below 1.
     Less,
-    /// The spread does not distinguish it from 1. A difference greater than this share would have been
-    /// detected.
+    /// The spread of the rounds does not distinguish the ratio from 1. A difference greater than this share
+    /// would have been detected.
     NoDifference(f64),
     /// There are fewer than six rounds, too few for a verdict.
     TooFewRounds,

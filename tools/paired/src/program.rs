@@ -18,7 +18,8 @@ pub struct Cost {
     pub cpu_seconds: f64,
     /// The peak resident memory in bytes.
     pub peak_rss: u64,
-    /// Bytes it caused to be written to storage, in whole pages, including those of files removed since.
+    /// Bytes that the program caused to be written to storage, in whole pages, including those of files
+    /// removed since.
     pub written: u64,
     /// The bytes that the program caused to be read from storage.
     pub read: u64,
@@ -63,8 +64,8 @@ impl Cost {
         self.written = field(&io, "write_bytes:").unwrap_or(self.written);
         self.read = field(&io, "read_bytes:").unwrap_or(self.read);
         let stat = file("stat");
-        // The name of the program, in parentheses, may contain anything; after it, user and system time are
-        // fields 12 and 13.
+        // The name of the program, in parentheses, may contain anything; of the fields after it, user and
+        // system time are numbers 12 and 13.
         let mut times = stat
             .rsplit_once(')')
             .map_or("", |(_, rest)| rest)
@@ -112,7 +113,8 @@ pub fn run(command: &mut Command, limit: Duration) -> Result<Finished, String> {
         } else {
             &errors
         };
-        // A progress report is one long line with carriage returns.
+        // Carriage returns separate lines too, because a progress report is one long line with carriage
+        // returns.
         let lines: Vec<&str> = text
             .split(['\n', '\r'])
             .filter(|line| !line.trim().is_empty())

@@ -224,7 +224,7 @@ impl Generator {
         let mut held: Vec<String> = Vec::new();
         let mut iterators: Vec<String> = Vec::new();
         let writer = self.rng.u32(20..90);
-        // The family that belongs to this thread, while there is one.
+        // The name of the family that this thread has created and not dropped, if there is one.
         let mut own: Option<String> = None;
         let comes_and_goes = self.one_in(3);
         for _ in 0..self.rng.usize(3..40) {
@@ -342,7 +342,7 @@ impl Generator {
                 logged: self.rng.bool(),
             },
             95..97 => What::Resume,
-            // Mostly enough room, and now and then unlimited room.
+            // The free space is mostly limited, and now and then unlimited.
             97 => What::Room(match self.one_in(3) {
                 true => 1 << 40,
                 false => self.rng.u64(..60_000),

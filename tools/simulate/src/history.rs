@@ -179,7 +179,7 @@ pub struct Fault {
     pub op: String,
     /// A part of the path; `.` matches any path.
     pub path: String,
-    /// The number of the operation among those that match.
+    /// The number of the operation that fails among those that match, counted from 1.
     pub nth: u64,
 }
 
@@ -188,7 +188,7 @@ pub struct Fault {
 pub enum End {
     /// The database is closed.
     Close,
-    /// The process is killed: at that many changes to the disk, or when all threads are done.
+    /// The process is killed: at a number of changes to the disk, or when all threads are done.
     Kill(Option<u64>),
     /// The machine loses power; the policy decides which unsynced data survives.
     Power(UnsyncedPolicy, Option<u64>),

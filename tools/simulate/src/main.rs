@@ -137,7 +137,7 @@ impl Total {
         }
     }
 
-    /// Prints one line, always of the same form, which soak runs add up.
+    /// Prints the counts of the run in one line, whose fixed form soak runs add up.
     fn tell(&self) {
         let named: Vec<(&str, u64)> = self.faults.iter().map(|(&kind, &count)| (kind, count)).collect();
         // Each history draws its own options, so there are as many sets of options as histories.

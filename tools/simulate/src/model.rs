@@ -93,8 +93,8 @@ pub struct Model {
     /// Writes that have their place in the order and are not visible yet. `None`: a write of the engine's
     /// own, whose contents are unknown.
     ordered: VecDeque<Option<Ordered>>,
-    /// Writes that became visible, by their steps: their numbers among the logged ones. Their threads ask
-    /// once.
+    /// Writes that became visible, by their steps: their numbers among the logged ones. The thread of a write
+    /// asks for the number once.
     published: BTreeMap<u64, usize>,
 }
 
@@ -355,7 +355,7 @@ impl Model {
         values[..after].last()?.1.as_deref()
     }
 
-    /// The versions of `seen` in which these keys have these values.
+    /// The versions of `seen` in which the given keys have the given values.
     ///
     /// # Errors
     ///
@@ -422,7 +422,7 @@ impl Model {
         }
     }
 
-    /// The versions of `seen` in which `walk` returns these rows.
+    /// The versions of `seen` in which `walk` returns the given rows.
     ///
     /// # Errors
     ///
@@ -673,8 +673,8 @@ fn number_of(value: Option<&Vec<u8>>) -> Option<u64> {
 /// A walk along the rows.
 #[derive(Clone, Debug, Default)]
 pub struct Walk {
-    /// The start: the first row at or after it or, backwards, at or before it. `None`: the end that the walk
-    /// comes from.
+    /// The start of the walk: its first row is at or after this key or, backwards, at or before it. `None`:
+    /// the end that the walk comes from.
     pub from: Option<Vec<u8>>,
     /// True for a walk backwards.
     pub back: bool,

@@ -182,7 +182,8 @@ struct Lives<'a> {
     latency: Arc<Mutex<Rng>>,
     /// The kind of crash that ended the life before.
     loss: Loss,
-    /// The crashes before it whose losses were not checked, because the database did not open in between.
+    /// The crashes before the last one whose losses were not checked, because the database did not open in
+    /// between.
     unseen: Loss,
 }
 
@@ -317,7 +318,7 @@ impl<'a> Lives<'a> {
         let options = self.options(Arc::new(fs.clone()))?;
         let opened = self.open(&options, &trouble)?;
         if opened.is_none() {
-            // The losses of the crash before this one have not been checked yet.
+            // The life ended during its open, so the losses of the crash before it have not been checked yet.
             self.unseen = self.loss;
         }
         if let Some(db) = opened {
@@ -329,7 +330,8 @@ impl<'a> Lives<'a> {
         Ok(())
     }
 
-    /// Opens the database and compares its contents with the promises. `None` if the life ended meanwhile.
+    /// Opens the database and compares its contents with the promises. `None` if the life ended during the
+    /// open.
     fn open(&mut self, options: &Options, trouble: &Trouble) -> Result<Option<Db>, String> {
         let mut attempt = Db::open(options, DIR);
         let mut explained = 0;
@@ -376,8 +378,8 @@ impl<'a> Lives<'a> {
         let done = AtomicU64::new(0);
         let shared: &Shared = self.shared;
         simulated::thread::scope(|scope| {
-            // The text of a history does not contain threads without steps; such a thread would use up a
-            // name.
+            // Threads without steps are not started: the text of a history does not contain them, and they
+            // would use up a name.
             for (number, steps) in life
                 .threads
                 .iter()

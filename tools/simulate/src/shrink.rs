@@ -182,7 +182,7 @@ impl Shrinker<'_> {
         smaller
     }
 
-    /// Leaves out runs of `count` things, long ones first, then shorter ones.
+    /// Tries to leave out runs of the `count` elements of a list, long runs first and then shorter ones.
     fn without(
         &mut self,
         seeds: bool,
@@ -199,7 +199,7 @@ impl Shrinker<'_> {
                     remove(history, start..end);
                     true
                 });
-                // Steps from `start` on have been tried, whether they were removed or not.
+                // Steps from `start` on were tried, whether they were removed or not.
                 end = start.min(count(&self.best));
             }
             chunk /= 2;
@@ -284,7 +284,7 @@ mod tests {
         let option = history.options.iter().any(|(name, _)| name == "block_size");
         let (turn, turns) = match &history.schedule {
             Some(Strategy::Turns(turns)) => (turns.iter().any(|turn| turn.to == "delete"), turns.clone()),
-            // With other seeds, one history in two fails.
+            // Under other seeds the simulated failure occurs in every second history.
             _ => {
                 let turn = Turn {
                     thread: "w0".into(),
@@ -313,7 +313,7 @@ mod tests {
             let small = shrink(&history, Limits::default(), &mut pretended).unwrap();
             let text = small.history.to_string();
             let lines: Vec<&str> = text.lines().collect();
-            // The lines: seed, option, life, step, end, turn.
+            // The six lines of the shrunk history are seed, option, life, step, end and turn.
             assert_eq!(lines.len(), 6, "{text}");
             assert!(
                 lines[1].starts_with("options block_size=") && lines[1].matches('=').count() == 1,

@@ -91,7 +91,7 @@ pub(crate) struct Worker<'a> {
 enum Fault {
     Error(Error),
     Broken(String),
-    /// The family does not exist, and need not.
+    /// The family of the step does not exist, which the model allows.
     NoFamily,
 }
 
@@ -381,7 +381,7 @@ impl<'a> Worker<'a> {
                 Ok(format!("version {}", model.version()))
             }
             (Ok(()), None) => Err(Fault::Broken("write: acknowledged and never visible".to_owned())),
-            // The write would have been stalled, and no part of it was done.
+            // The write would have been stalled, so it was refused as a whole.
             (Err(error), None) if options.no_slowdown && error.kind() == ErrorKind::Incomplete => {
                 model.refused(step);
                 Ok("refused".to_owned())

@@ -9,7 +9,7 @@ use crate::keys;
 use crate::worker::Worker;
 
 impl Worker<'_> {
-    /// Asks one of the queries now and then.
+    /// Runs one of the queries now and then, as the flags ask.
     pub(super) fn ask(&mut self) -> Outcome {
         let flags = &self.stress.flags;
         let (property, sizes, exists, metadata, tables, files, held, verify, wals, current) = (

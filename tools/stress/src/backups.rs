@@ -97,7 +97,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Restores a backup over the files of the restore before.
+    /// Restores a backup over the files of the previous restoration.
     fn restore(&mut self, engine: &BackupEngine, id: u32) -> Outcome<Db> {
         let modes = [
             RestoreMode::PurgeAllFiles,

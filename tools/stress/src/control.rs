@@ -14,7 +14,7 @@ use crate::worker::Worker;
 const MEANWHILE: usize = 20;
 
 impl Worker<'_> {
-    /// Calls a maintenance function of the engine now and then.
+    /// Calls a maintenance function of the engine now and then, as the flags ask.
     pub(super) fn control(&mut self) -> Outcome {
         let flags = &self.stress.flags;
         let (flush_wal, lock_wal) = (flags.manual_wal_flush_one_in, flags.lock_wal_one_in);
@@ -73,7 +73,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Locks the WAL: no write may happen meanwhile.
+    /// Locks the WAL for a moment, and checks that no write happens in that time.
     fn lock_wal(&mut self) -> Outcome {
         self.open.db.lock_wal()?;
         let before = self.open.db.latest_sequence_number();
@@ -120,7 +120,8 @@ impl Worker<'_> {
         } else {
             let family = self.family();
             let handle = self.open.families[family].read();
-            // The verification would miss data that FIFO compaction drops for its age.
+            // `ttl` is not changed with FIFO compaction: the verification would miss data that is dropped for
+            // its age.
             if name == "ttl" && handle.options().compaction_style == CompactionStyle::Fifo {
                 return Ok(());
             }

@@ -197,7 +197,8 @@ fn one_run(program: &Path, args: &[String], patience: Duration, tally: &mut Tall
         tally.ended += 1;
         return Ok(());
     }
-    // A status without a code is that of a signal, from this process or from db_stress itself.
+    // An exit status without a code means that a signal ended db_stress, from this process or from db_stress
+    // itself.
     let by_signal = output.status.code().is_none();
     let said = String::from_utf8_lossy(&output.stderr);
     if by_signal && said.lines().any(|line| line.starts_with(KILLED)) {

@@ -14,7 +14,7 @@ pub enum On {
     Memory,
 }
 
-/// Options that a database keeps: fewer levels than it has files in would be refused.
+/// Options that stay the same for a database: an open with fewer levels than have files would be refused.
 const KEPT: &[&str] = &["num_levels"];
 
 fn one_of(rng: &mut Rng, name: &str, values: &[&str]) -> String {
@@ -40,7 +40,8 @@ pub fn kept(rng: &mut Rng, on: On) -> Vec<String> {
         "--progress_reports=false".to_owned(),
     ];
     match rng.u32(..5) {
-        // These flags are kept, because a run must know the transactions that an earlier one prepared.
+        // The flags of transactions stay the same for a database, because a run must know the transactions
+        // that an earlier one prepared.
         0 => args.extend([
             "--use_txn=true".to_owned(),
             one_of(rng, "txn_write_policy", &["0", "0", "1", "2"]),
@@ -221,11 +222,11 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
             &["0", "50000", "8388608"],
         ));
     }
-    // The option needs prefixes, which every run has.
+    // `kHashSearch` needs prefixes, which every run has.
     if rng.u32(..8) == 0 {
         args.push("--index_type=kHashSearch".to_owned());
     }
-    // Writes that a crash may lose: unflushed rows that no WAL holds.
+    // True if a crash may lose writes that returned: unflushed rows that no WAL holds.
     let hides_unflushed = rng.u32(..5) == 0;
     if hides_unflushed {
         args.push(one_of(rng, "manual_wal_flush_one_in", &["20", "1000"]));
@@ -355,7 +356,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
     for (name, domain) in rows {
         let given = args.iter().any(|arg| arg.starts_with(&format!("--{name}=")));
         if name == "cache_index_and_filter_blocks" && args.iter().any(|arg| arg == "--cache_size=0") {
-            // The option would be refused: there is no cache for it.
+            // `cache_index_and_filter_blocks` would be refused without a block cache.
             continue;
         }
         if name == "ttl" {
@@ -370,7 +371,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
             args.push(one_of(rng, name, domain));
         }
     }
-    // The option would be refused if anything is compressed.
+    // `block_align` is drawn separately, because it would be refused if anything is compressed.
     if rng.u32(..6) == 0 {
         const COMPRESSED: &[&str] = &[
             "--compression_type=",

@@ -165,7 +165,7 @@ impl Counted {
         Ok(counted)
     }
 
-    /// The run keeps its counts in memory only.
+    /// No file is written: the run keeps its counts in memory only.
     pub fn quietly() -> Counted {
         Counted {
             progress: ProgressBar::hidden(),
@@ -236,11 +236,12 @@ pub fn phases(stress: &Stress, counted: &Counted) -> Outcome<Done> {
             close(stress, &open)?;
         };
         verify(stress, &open)?;
-        // Only every second time: a close during compactions is tested, too.
+        // Every second part waits for compactions here, because a close during compactions is tested, too.
         if flags.verify && flags.seed.wrapping_add(phase).is_multiple_of(2) {
             stress.check_descriptors(&open)?;
         }
-        // Every second time, the data in memory is left to the next open to recover.
+        // In every second part the database is closed; otherwise the next open recovers the data that is only
+        // in memory and in the WAL.
         if phase % 2 == 0 {
             let upto = open.db.latest_sequence_number();
             let closed = close(stress, &open)?;

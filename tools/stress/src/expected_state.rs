@@ -96,7 +96,7 @@ impl ExpectedState {
     ///
     /// # Errors
     ///
-    /// Those of the files.
+    /// Those of the file system.
     pub fn remove(dir: &Path) -> io::Result<()> {
         [BASE, RESTORED, TRACE, LATEST]
             .iter()
@@ -117,7 +117,7 @@ impl ExpectedState {
     ///
     /// # Errors
     ///
-    /// Those of the file.
+    /// Those of the file system.
     pub fn set(&self, family: usize, key: u64, value: ExpectedValue) -> io::Result<()> {
         let index = self.index(family, key);
         if let Some(files) = &self.files {
@@ -138,7 +138,7 @@ impl ExpectedState {
     ///
     /// # Errors
     ///
-    /// Those of the files.
+    /// Those of the file system.
     pub fn traced(&self) -> io::Result<Option<(Vec<ExpectedValue>, Events)>> {
         let Some(files) = &self.files else {
             let base = self.base.lock().clone();
@@ -157,7 +157,7 @@ impl ExpectedState {
     ///
     /// # Errors
     ///
-    /// Those of the files.
+    /// Those of the file system.
     pub fn restore(&self, values: &[ExpectedValue]) -> io::Result<()> {
         if let Some(files) = &self.files {
             write_whole(&files.dir.join(RESTORED), values)?;
@@ -170,7 +170,7 @@ impl ExpectedState {
     ///
     /// # Errors
     ///
-    /// Those of the files.
+    /// Those of the file system.
     pub fn restart_trace(&self, together: Together) -> io::Result<()> {
         let Some(trace) = &self.trace else { return Ok(()) };
         trace.restart(together)?;

@@ -66,12 +66,12 @@ impl ExpectedValue {
         ExpectedValue(self.0 | DELETE_PENDING)
     }
 
-    /// The state after the pending change was not done.
+    /// The state if the pending change was not done.
     pub fn roll_back(self) -> ExpectedValue {
         ExpectedValue(self.0 & !(WRITE_PENDING | DELETE_PENDING))
     }
 
-    /// The state after the pending change, if there is one, was done.
+    /// The state if the pending change, if there is one, was done.
     pub fn settle(self) -> ExpectedValue {
         let settled = self.roll_back().0;
         if self.0 & WRITE_PENDING != 0 {
@@ -99,14 +99,14 @@ pub struct Window {
 }
 
 impl Window {
-    /// False if the key existed all the time.
+    /// False if the key existed throughout the read.
     pub fn may_be_absent(self) -> bool {
         !self.before.exists()
             || self.before.is_delete_pending()
             || self.before.deletions() != self.after.settle().deletions()
     }
 
-    /// True if the value of write `number` may have been there at some moment.
+    /// True if the value of write `number` may have been in the database at some moment of the read.
     pub fn may_hold(self, number: u32) -> bool {
         let (first, last) = (self.before.write(), self.after.settle_write().write());
         // The two differences are on the ring of numbers.
@@ -121,7 +121,7 @@ impl ExpectedValue {
         self.0 & DELETE_PENDING != 0
     }
 
-    /// The state as if a pending write were done.
+    /// The state of the key as if its pending write were done.
     fn settle_write(self) -> ExpectedValue {
         if self.0 & WRITE_PENDING != 0 {
             self.settle()
@@ -191,7 +191,7 @@ mod tests {
         assert!(window(absent, one).may_hold(1) && window(absent, one).may_be_absent());
         assert!(window(one, one.begin_write()).may_hold(2) && window(one, one.begin_write()).may_hold(1));
         assert!(!window(one, written(2)).may_be_absent());
-        // A deletion is pending, or was done before another write.
+        // In these states a deletion is pending, or was done before another write.
         assert!(window(one, one.begin_delete()).may_be_absent());
         assert!(window(one.begin_delete(), one.begin_delete()).may_be_absent());
         let back = one.begin_delete().settle().begin_write().settle();

@@ -108,14 +108,15 @@ impl Faults {
         })
     }
 
-    /// Puts the fuse into the user code of `options`, which then panics when the fuse decides.
+    /// Puts the fuse into the user code of `options`, so that the user code panics when the fuse decides.
     pub fn wrap_user_code(&self, options: &mut Options) {
         let Some((fuse, _)) = &self.panics else { return };
         let family = &mut options.column_family;
         let has_partitioner = family.sst_partitioner_factory.is_some();
         fuse.put_into(family);
         if !has_partitioner {
-            // With a partitioner, no compaction stream would go past L0.
+            // The added partitioner is removed, because with one no stream of keys is flushed to a level
+            // below L0.
             family.sst_partitioner_factory = None;
         }
         options.listeners.push(fuse.listener(false));
@@ -131,7 +132,7 @@ impl Faults {
         Arc::new(self.fs.clone())
     }
 
-    /// The number of operations that failed so far.
+    /// The number of file operations that failed by injection so far.
     pub fn injected(&self) -> u64 {
         self.injected.load(Ordering::Relaxed)
     }

@@ -58,8 +58,8 @@ impl Stress {
                 note(&mut last, &row);
             }
         }
-        // Behind the last row there may be others without a WAL. A filter and FIFO compaction change what was
-        // written.
+        // After the last row of the feed there may be rows without a WAL. A filter and FIFO compaction change
+        // what was written.
         let is_all = feed.position() == db.latest_sequence_number() + 1;
         let changes = self.flags.enable_compaction_filter || self.flags.compaction_style == 2;
         if is_all && !changes {
@@ -101,7 +101,7 @@ fn compare(db: &Db, last: &Last) -> Outcome {
         let Some(family) = families.iter().find(|family| family.id() == *id) else {
             continue;
         };
-        // A deleted key may have a row again that no number tells of: an ingested file has number 0 if
+        // A deleted key may have a row again that no sequence number shows: an ingested file has number 0 if
         // compactions have dropped all rows of its keys.
         let Some(value) = value else {
             continue;

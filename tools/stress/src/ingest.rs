@@ -107,7 +107,8 @@ impl Worker<'_> {
         deleted_to: Option<u64>,
     ) -> Outcome<Vec<PathBuf>> {
         let options = &self.stress.options;
-        // No other thread writes a key that is written only while absent, even if it is deleted at once.
+        // Another thread must not write a key that is written only while absent, even if the ingestion
+        // deletes it at once.
         let written = pending.iter().filter(|(key, _)| !self.stress.is_single(*key));
         let written: Vec<_> = written.copied().collect();
         let count = self.rng.usize(1..=FILES).min(written.len());

@@ -30,7 +30,8 @@ impl Worker<'_> {
         for key in range {
             let expected = self.settled(family, key)?;
             let written = expected.begin_write();
-            // A single deletion of a key that was put once leaves no entry.
+            // A key that single deletions delete is left out: after a deletion there may be no entry that
+            // hides the row of the file.
             match self.stress.is_single(key) {
                 true => {}
                 false if expected == ExpectedValue::NEVER => {
@@ -115,7 +116,7 @@ mod tests {
         options.create_if_missing = true;
         options.allow_ingest_behind = true;
         let expected = Arc::new(ExpectedState::in_memory(1, 2, false));
-        // The row and its deletion were lost with a family that was cleared.
+        // In the first family the row and its deletion were lost when the family was cleared.
         let deleted = ExpectedValue::NEVER
             .begin_write()
             .settle()
@@ -125,7 +126,7 @@ mod tests {
         let stress = Stress::new(flags, options, dir.path().join("db"), expected.clone());
         let open = stress.open(false).unwrap();
         stress.recover(&open).unwrap();
-        // The row and the deletion of this family exist.
+        // In the second family the row and its deletion exist.
         let family = open.db.default_column_family();
         let write = WriteOptions::default();
         open.db

@@ -124,7 +124,8 @@ impl Worker<'_> {
                     match refreshed {
                         Some(Ok(())) => rows = seen.rows(),
                         Some(Err(error)) if !gave_up(&error) => return Err(error.into()),
-                        // The family was dropped, and another has its name.
+                        // The snapshot's reads of this family fail: the family was dropped, and another one
+                        // has its name.
                         _ => return Ok(()),
                     }
                     self.done.count(What::Refresh);
@@ -151,7 +152,7 @@ impl Worker<'_> {
             let found = verify::row(&mut iter);
             if found != expected.as_ref().map(|row| (&row.0[..], &row.1[..])) {
                 let found = format!("{found:02x?}");
-                // An injected failure may have hit the read of its value.
+                // An error is allowed if an injected failure has hit the read of the value.
                 match iter.status() {
                     Err(error) if gave_up(&error) => at = None,
                     Err(error) => return Err(error.into()),

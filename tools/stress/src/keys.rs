@@ -8,7 +8,7 @@ pub fn key(number: u64) -> [u8; KEY_LEN] {
     number.to_be_bytes()
 }
 
-/// The number of `key`; `None` if it is not one of these keys.
+/// The number of `key`; `None` if it is not a key of db_stress.
 pub fn number(key: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(key.try_into().ok()?))
 }
@@ -34,7 +34,7 @@ pub fn longest_value(size_mult: usize) -> usize {
 /// True for a key that is written only while it is absent, so that single deletions may delete it.
 /// `nooverwritepercent` percent of all keys are such keys.
 pub fn is_single(key: u64, nooverwritepercent: i32) -> bool {
-    // These keys are scattered, and the same in every run.
+    // Keys that are written only while absent are scattered over all keys, and are the same in every run.
     key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
         < (nooverwritepercent.clamp(0, 100) as u64) * (1 << 32) / 100
 }

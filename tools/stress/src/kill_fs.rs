@@ -56,8 +56,8 @@ struct Points {
     passed: AtomicU64,
     /// The number of the point at which a file system dies.
     last: AtomicU64,
-    /// True when dead. Each operation holds the lock for reading, so that nothing happens after the copy of
-    /// the files is made.
+    /// True once the file system is dead. Each operation holds the lock for reading, so that nothing happens
+    /// after the copy of the files is made.
     dead: RwLock<bool>,
     is_dead: AtomicBool,
     left: Mutex<Option<Left>>,
@@ -118,7 +118,7 @@ impl KillFs {
         self.points.is_dead.load(Ordering::Acquire)
     }
 
-    /// The files that were left. The file system dies now if it has not yet.
+    /// The files that the death of the file system left. The file system dies now if it has not yet.
     pub fn into_left(self) -> Option<Left> {
         if !self.is_dead() {
             self.points.die("when nothing was left to do".to_owned());
@@ -193,7 +193,7 @@ impl Points {
             Mortal::Process { .. } => {
                 eprintln!("{KILLED}{point}");
                 let this = rustix::process::getpid();
-                // The call does not return; if it failed, the parent process would see this process alive.
+                // `kill` does not return; if it failed, the parent process would see this process alive.
                 let _ = rustix::process::kill_process(this, rustix::process::Signal::KILL);
             }
             Mortal::Files { mem, keep } => {
@@ -248,7 +248,7 @@ impl Layer for KillFs {
     fn append(&self, call: &Call<'_>, file: &mut dyn WritableFile, data: &[u8]) -> Result<()> {
         let decided = self.points.decide(call.op);
         let part = match decided {
-            // Any part of the bytes survives, including none and all of them.
+            // Any number of the bytes of an append survives, including none and all of them.
             Some((When::Halfway, number)) => &data[..(number % (data.len() as u64 + 1)) as usize],
             _ => data,
         };

@@ -71,7 +71,7 @@ impl Stress {
         Ok(opened?)
     }
 
-    /// The inner result is that of the open.
+    /// Opens the database. The inner result is that of the open, the outer one that of the test.
     fn open_with(&self, options: &Options) -> Outcome<base::Result<Db>> {
         let with = |wal_dir: &str| Options {
             wal_dir: wal_dir.to_owned(),

@@ -158,7 +158,8 @@ impl<'a> Worker<'a> {
 
     fn read(&mut self) -> Outcome {
         let mut options = self.read_options();
-        // Now and then the read uses memory alone: it then returns the value, or that it is not known.
+        // Now and then the read uses memory alone: it then returns the value, or that the value is not in
+        // memory.
         options.read_tier = match self.rng.u32(..20) {
             0 => ReadTier::BlockCache,
             1 => ReadTier::Memtable,
@@ -237,11 +238,12 @@ impl<'a> Worker<'a> {
     fn scan_prefix(&mut self) -> Outcome {
         let bytes = (keys::KEY_LEN as u32).saturating_sub(self.stress.flags.prefix_size.max(0) as u32);
         let (family, key) = (self.family(), self.key());
-        // The number of keys with the prefix; all keys if it is empty.
+        // The number of keys with the prefix, or of all keys if the prefix is empty.
         let width = 1u64.checked_shl(8 * bytes).unwrap_or(u64::MAX);
         let start = key / width * width;
         let end = start.saturating_add(width).min(self.stress.expected.keys());
-        // Some of many keys are visited; a scan is bounded by the prefix only if it is visited to its end.
+        // A scan visits only some of the keys if there are many; its bound is the end of the prefix only if
+        // it visits all of them.
         let all = end - start <= PREFIX_WIDTH;
         let keys = if all {
             start..end
@@ -403,7 +405,7 @@ impl<'a> Worker<'a> {
         if files.is_empty() {
             return Ok(());
         }
-        // Some neighbouring files, so that their ranges are likely to meet.
+        // The compaction gets a few neighbouring files, so that their key ranges are likely to overlap.
         let from = self.rng.usize(..files.len());
         let until = self.rng.usize(from..files.len()) + 1;
         let chosen = &files[from..until.min(from + BATCH)];
@@ -456,8 +458,8 @@ impl<'a> Worker<'a> {
         *handle = match made_anew {
             Ok(created) => created,
             Err(error) => {
-                // This happens before the handle is released: the other threads see the family as dropped
-                // until the database is reopened.
+                // The expected state is changed before the handle is released: the other threads see the
+                // family as dropped until the database is reopened.
                 if self.stress.faults.is_some() {
                     self.stress.interrupt();
                 }

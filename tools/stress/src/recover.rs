@@ -26,8 +26,8 @@ impl Stress {
         match self.expected.traced()? {
             None => recovered.pending = self.settle(open)?,
             Some((base, events)) => {
-                // The unflushed writes of this process were lost with the database that was closed after a
-                // failure.
+                // If this process holds writes back, its unflushed writes were lost when the database was
+                // closed after a failure.
                 let kept_back = self.has_recovered() && self.flags.holds_back();
                 let history = History {
                     base,
@@ -102,7 +102,8 @@ impl Stress {
         Ok(found)
     }
 
-    /// Records that all rows up to `upto` are durable: those of one family or, if they have a WAL, of all.
+    /// Records that all rows up to `upto` are durable: the rows of one family, or of all families if there is
+    /// a WAL.
     pub fn promised(&self, family: Option<usize>, upto: SeqNo) -> Outcome {
         match self.expected.trace() {
             Some(trace) => Ok(trace.floor(Floor { family, upto })?),

@@ -42,7 +42,8 @@ struct FamilyPart<'a> {
 }
 
 impl History {
-    /// Finds the prefix that `found` is: the numbers of the writes found, by family and key.
+    /// Finds the prefix of the operations after which the database is as `found`: the numbers of the writes
+    /// found, by family and key.
     ///
     /// # Errors
     ///
@@ -115,7 +116,7 @@ impl History {
         self.clear(&mut done, &mut survived.values);
         let floor = self.floor(&done, concerns);
 
-        // The first operations, up to the end of the prefix, survived.
+        // The operations up to the end of the prefix survived.
         let mut values = survived.values.clone();
         let under_way = self.under_way(&pending, &values);
         let wrong = |index: usize, values: &[ExpectedValue]| {
@@ -233,7 +234,8 @@ impl History {
         for part in pending {
             let (mut as_before, mut as_after) = (true, true);
             for &change in &part.changes {
-                // The drop of a family may survive independently of other operations.
+                // A drop that was in progress is allowed in any case, because the drop of a family may
+                // survive independently of other operations.
                 let may_be_there = matches!(change, Change::Clear { .. }) || next > part.operation.after;
                 self.effect(change, values, &mut |index, value| {
                     as_before &= found[index] == shown(values[index]);
@@ -249,7 +251,8 @@ impl History {
         Some(came_true)
     }
 
-    /// Describes the fault of the prefix of `count` operations, the one that fits best.
+    /// Describes how the rows found differ from those after the first `count` operations, the prefix that
+    /// fits best.
     #[expect(clippy::too_many_arguments, reason = "a message about all of it")]
     fn no_prefix(
         &self,
@@ -373,7 +376,8 @@ mod tests {
         assert_eq!(lost(&[(0, 0, 1)]), Ok(2));
         assert_eq!(lost(&[(0, 0, 1), (1, 0, 1)]), Ok(1));
         assert_eq!(lost(&[(0, 0, 2), (1, 0, 1), (1, 1, 1)]), Ok(0));
-        // These rows fit no prefix of the history: a gap, half of a batch, and a write that was never made.
+        // Rows with a gap, with half of a batch, or with a write that was never made fit no prefix of the
+        // history.
         for wrong in [
             &[(1, 0, 1)][..],
             &[(0, 0, 2), (1, 0, 1)],
@@ -491,7 +495,7 @@ mod tests {
             let survived = all.restore(&found(rows));
             assert_eq!(survived.map(|survived| survived.lost).ok(), lost, "{rows:?}");
         }
-        // The last operation was in progress at the crash.
+        // The last operation of the history was in progress at the crash.
         let all = history(vec![
             operation(0, Some(1), &[set(0, 0, 1), set(1, 0, 1)]),
             operation(1, None, &[Change::Clear { family: 1 }]),

@@ -158,7 +158,7 @@ impl Life {
             5 | 6 => Some(UnsyncedPolicy::RandomPages),
             _ => Some(UnsyncedPolicy::Lose),
         };
-        // The point is as likely to be among the first ten as among the thousands.
+        // The point of the crash is as likely to be among the first ten as among the thousands.
         let point = 2f64.powf(rng.f64() * 13.0) as u64 - 1;
         let point = if last { u64::MAX } else { point };
         if last {

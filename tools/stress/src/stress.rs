@@ -61,14 +61,15 @@ pub struct Stress {
     /// it, a deletion may be in the files, or may have been lost with a family or in a crash.
     pub when_opened: RwLock<Vec<ExpectedValue>>,
     /// One lock for each `2^log2_keys_per_lock` neighbouring keys of each family. A writer holds a key's lock
-    /// from the pending mark to the result. Several locks are taken in order.
+    /// from the moment when it marks the key as pending until the write has returned. Several locks are taken
+    /// in order.
     locks: Vec<RwLock<()>>,
     locks_of_family: usize,
     /// The first failure that reports a wrong result, or the first at all: all threads stop.
     failure: Mutex<Option<Failure>>,
     failed: AtomicBool,
     recovered: AtomicBool,
-    /// An injected failure has stopped the writes of the database, which must be reopened.
+    /// True if an injected failure has stopped the writes of the database, which must be reopened.
     interrupted: AtomicBool,
 }
 

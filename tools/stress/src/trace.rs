@@ -32,7 +32,7 @@ pub enum Change {
 /// An operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// The sequence number of the last row that existed when it began.
+    /// The sequence number of the last row that existed when the operation began.
     pub after: SeqNo,
     /// The sequence number of the operation; `None` if the database has not returned.
     pub seqno: Option<SeqNo>,
@@ -96,7 +96,7 @@ const FLOOR: u64 = 6;
 const HEAD: u64 = 7;
 const REFUSED: u64 = 8;
 
-/// The family of a floor that holds for all families.
+/// The number that stands for all families in the record of a promise.
 const ALL: u64 = u64::MAX;
 
 impl Trace {
@@ -116,7 +116,7 @@ impl Trace {
         }
     }
 
-    /// Records that an operation begins. Everything up to `after` existed at that moment.
+    /// Records that an operation begins. All rows up to the sequence number `after` exist at that moment.
     pub fn begin(&self, after: SeqNo, changes: &[Change]) -> io::Result<OperationId> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let mut words = vec![BEGIN | (changes.len() as u64) << 8, id, after, 0];
@@ -315,7 +315,7 @@ mod tests {
         note(&trace);
         let bytes = std::fs::read(&path).unwrap();
         assert_eq!(events_in(&bytes), expected);
-        // A torn event is ignored; those before it count.
+        // A torn event at the end is ignored, and the events before it are used.
         let torn = events_in(&bytes[..bytes.len() - 1]);
         assert_eq!(torn.operations, expected.operations[..2]);
         trace.restart(Together::All).unwrap();

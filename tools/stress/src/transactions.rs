@@ -58,8 +58,8 @@ impl Worker<'_> {
             transaction.set_name(&[self.seed.to_be_bytes(), self.rng.u64(..).to_be_bytes()].concat())?;
             transaction.prepare()?;
             if self.one_in(10) {
-                // The second phase then goes to another WAL and another memtable. If the flush fails, the
-                // commit fails too or is not affected.
+                // After this flush the second phase of the commit goes to another WAL and another memtable.
+                // If the flush fails, the commit fails too or is not affected.
                 let families: Vec<_> = self
                     .open
                     .families
@@ -116,7 +116,7 @@ impl Worker<'_> {
                 continue;
             };
             let seen = db.db().get_cf_opt(&family, key, &then);
-            // An injected failure of a read proves nothing.
+            // A read that failed by injection does not show whether the row is there.
             if let (Ok(seen), Ok(now)) = (seen, db.db().get_cf(&family, key))
                 && seen != now
             {

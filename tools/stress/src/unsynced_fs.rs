@@ -14,7 +14,8 @@ use vfs::{Call, FileSync, FileSystem, Layer, Op, WritableFile};
 struct UnsyncedFile {
     file: Box<dyn WritableFile>,
     unsynced: Vec<u8>,
-    /// True if its writer has closed it; it is closed when the last of its bytes is written.
+    /// True if the writer has closed the file. The underlying file is closed when its last byte is written to
+    /// the kernel.
     closed: bool,
 }
 

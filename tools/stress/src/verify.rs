@@ -72,13 +72,15 @@ impl Stress {
     }
 
     /// Waits for background work to end, while no thread works, and reports deleted files that are still
-    /// open. A secondary in the process may have some open: it reads files until it catches up.
+    /// open. A secondary in the same process may have some of these open, because it reads old files until it
+    /// catches up.
     pub fn check_descriptors(&self, open: &Open) -> Outcome {
         if open.secondary.is_some() || open.is_latched() {
             return Ok(());
         }
         match dbtest::files::come_to_rest(&open.db) {
-            // Injected failures left compactions without space, and they have not resumed.
+            // The wait may fail: injected failures have left compactions without space, which have not
+            // resumed.
             Err(error) if self.is_injected(&error.clone().into()) => return Ok(()),
             rested => rested?,
         }

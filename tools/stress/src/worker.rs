@@ -33,11 +33,11 @@ pub struct Worker<'a> {
     pub(super) seed: u64,
     /// The number of operations begun.
     pub(super) at: u64,
-    /// True while an operation changes something: if it fails, its effect is unknown.
+    /// True while an operation changes the database: if it fails, its effect is unknown.
     pub(super) changing: bool,
     /// The held snapshots; the first is released first.
     pub(super) snapshots: VecDeque<HeldSnapshot>,
-    /// The run of ascending keys that it writes.
+    /// The run of ascending keys that the thread writes.
     pub(super) run: AscendingKeys,
     pub done: Done,
 }
@@ -86,8 +86,8 @@ impl<'a> Worker<'a> {
         user_code::catch(|| go(self)).unwrap_or_else(|panicked| Err(panicked.into()))
     }
 
-    /// Excuses an injected failure; but if no thread can write any more, or an effect is unknown, all threads
-    /// must stop.
+    /// Returns success for an injected failure; but if no thread can write any more, or an effect is unknown,
+    /// all threads must stop.
     pub(super) fn excuse(&mut self, failure: Failure) -> Outcome {
         if !self.stress.is_injected(&failure) {
             return Err(failure);
@@ -275,7 +275,7 @@ impl<'a> Worker<'a> {
             canceled: self.rng.bool().then(|| self.stress.canceled.clone()),
             ..CompactRangeOptions::default()
         };
-        // Work of other threads is waited for as well.
+        // The wait also covers background work that other threads have caused.
         self.stress
             .canceled
             .store(self.rng.u32(..8) == 0, Ordering::Relaxed);

@@ -139,7 +139,7 @@ impl Worker<'_> {
         Ok(true)
     }
 
-    /// Records that the pending changes of these keys did not happen.
+    /// Records that the pending changes of the given keys did not happen.
     fn roll_back(&mut self, family: usize, keys: Range<u64>) -> Outcome {
         for key in keys {
             let before = self.stress.expected.get(family, key).roll_back();
@@ -153,7 +153,8 @@ impl Worker<'_> {
     fn write_batch(&mut self) -> Outcome {
         let count = self.rng.usize(2..=BATCH);
         let mut places: Vec<(usize, u64)> = (0..count).map(|_| (self.family(), self.key())).collect();
-        // The order of the locks, which several keys may share.
+        // The keys are sorted in the order of their locks, and of several keys with one lock only one is
+        // locked.
         places.sort_unstable();
         places.dedup_by_key(|&mut (family, key)| (family, key >> self.stress.flags.log2_keys_per_lock));
         let handles: Vec<_> = self.open.families.iter().map(|family| family.read()).collect();
@@ -216,7 +217,7 @@ impl Worker<'_> {
         let (family, key) = (self.family(), self.key());
         let handle = self.open.families[family].read();
         let large = vec![0; self.stress.options.row_limit.bytes() + 1];
-        // The key is one byte too long if its trailer is included.
+        // The key is one byte too long, counting its trailer of sequence number and kind.
         let long_key = &large[..large.len() - TRAILER_LEN];
         let (db, options, name) = (&self.open.db, self.write_options(), keys::key(key));
         let written = match self.rng.u32(..6) {

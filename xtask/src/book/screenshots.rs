@@ -32,7 +32,7 @@ pub fn take(place: &Path) -> Outcome {
     };
     let pictures = place.join("screenshots");
     std::fs::create_dir_all(&pictures).map_err(|error| format!("{}: {error}", pictures.display()))?;
-    // The directory for the browser's profile and caches.
+    // The temporary directory has the browser's profile and caches.
     let profile = place.join("chromium");
     for page in PAGES {
         for (colour, number) in COLOURS {

@@ -1,4 +1,4 @@
-//! Bugs of WAL directories, missing WALs, torn MANIFESTs and the families of a repair.
+//! Planted bugs of WAL directories, missing WALs, torn MANIFESTs and the families of a repair.
 
 use super::Canary;
 use super::Catcher::Tests;

@@ -1,4 +1,4 @@
-//! Bugs of archived WALs, of those who read updates from them, and of files that are dropped by range.
+//! Bugs of archived WALs, of readers of updates in them, and of files that are dropped by range.
 
 use super::Canary;
 use super::Catcher::Tests;

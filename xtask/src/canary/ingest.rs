@@ -1,4 +1,4 @@
-//! Bugs of ingestions beside writers, and of tables that are cut.
+//! Bugs of ingestions with concurrent writers, and of tables that are cut.
 
 use super::Canary;
 use super::Catcher::Tests;

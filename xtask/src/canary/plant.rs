@@ -178,7 +178,7 @@ impl Trial<'_> {
                     return Err("another bug has its code twice".into());
                 }
                 checkout.write(canary.file, &schema.replace(canary.right, canary.wrong))?;
-                // A bug that does not compile would count as found.
+                // The build is checked, because a bug that does not compile would count as found.
                 let built = Programs::build(place, &[canary.caught_by])
                     .map_err(|errors| format!("it does not compile: {errors}"));
                 let found =

@@ -17,13 +17,17 @@ pub struct Canary {
 /// The kinds of tests that find bugs.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Catcher {
-    /// `cargo test` with these arguments, in one run, on the fixed seeds of the tests.
+    /// The bug is found by `cargo test` with the given arguments, in one run, on the fixed seeds of the
+    /// tests.
     Tests(&'static [&'static str]),
-    /// `cargo test` with these arguments and `--cfg simulate`, where a seed schedules the threads.
+    /// The bug is found by `cargo test` with the given arguments and `--cfg simulate`, where a seed schedules
+    /// the threads.
     SimulatedTests(&'static [&'static str]),
-    /// `cargo test` with these arguments under loom, which tries every order of threads.
+    /// The bug is found by `cargo test` with the given arguments under loom, which tries every order of
+    /// threads.
     LoomTests(&'static [&'static str]),
-    /// `db_stress`, within this number of runs, each with its own seed and about a second long.
+    /// The bug is found by `db_stress`, within this number of runs, each with its own seed and about a second
+    /// long.
     Stress(u32, &'static [&'static str]),
     /// `db_crashtest`, within this number of runs of twelve seconds.
     CrashTest(u32),

@@ -217,7 +217,7 @@ impl<'a> Programs<'a> {
                 // A run without a bug sets the variable to nothing, so that the runs differ only in its
                 // value.
                 .env(VARIABLE, bug)
-                // Other runs on this machine have their databases in another directory.
+                // The databases of this run are in a directory that no other run on this machine uses.
                 .env("TEST_TMPDIR", own("databases"));
             run_within(&mut command, limit)
         };
@@ -245,7 +245,8 @@ impl<'a> Programs<'a> {
                 }
                 command.arg(format!("--dir={}", kept.display()));
                 let end = run(command, limit);
-                // The files that a run keeps of a planted bug are useless; they may not exist.
+                // The files that a run keeps of a failure are removed, because those of a planted bug are
+                // useless. They may not exist.
                 let _ = std::fs::remove_dir_all(kept);
                 end
             }
@@ -276,7 +277,7 @@ impl<'a> Programs<'a> {
     }
 }
 
-/// The search path of shared libraries that cargo gives to tests: first those of the build.
+/// The search path of shared libraries that cargo sets for tests: the directories of the build come first.
 fn libraries(build: &Path) -> std::ffi::OsString {
     let own = [build.join("debug/deps"), build.join("debug")];
     let inherited = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();

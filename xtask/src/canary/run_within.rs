@@ -24,7 +24,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Runs `command` without its output for at most `limit`, and then kills it with all processes that it has
 /// started. It is also killed as soon as its output reports a failed test: one failure is enough.
 pub fn run_within(command: &mut Command, limit: Duration) -> End {
-    // A process group of its own: signals do not reach the processes that a test starts.
+    // The run gets a process group of its own, because a signal to the test alone does not reach the
+    // processes that it starts.
     let child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -36,11 +37,11 @@ pub fn run_within(command: &mut Command, limit: Duration) -> End {
     };
     let (sender, failed) = mpsc::channel();
     let output = child.stdout.take().expect("it is piped");
-    // The thread ends when the last process closes its standard output.
+    // The thread that reads the output ends when the last process closes its standard output.
     std::thread::spawn(move || {
         let lines = BufReader::new(output).lines().map_while(Result::ok);
         for test in lines.filter_map(|line| failed_test(&line)) {
-            // The receiver is gone if the run has ended.
+            // An error is ignored: the receiver is gone if the run has ended.
             let _ = sender.send(test);
         }
     });
@@ -86,7 +87,7 @@ mod tests {
         assert_eq!(run_within(&mut shell("exit 3"), LONG), End::Failed(None));
         let dir = std::env::temp_dir().join(format!("esker-canary-{}", std::process::id()));
         let script = format!("(sleep 1000; true) & echo $! > {0}; wait", dir.display());
-        // The limit grows until the script has printed the process that it started.
+        // The test raises the time limit until the script has printed the id of the process that it started.
         let mut limit = Duration::from_millis(100);
         let started = loop {
             assert_eq!(run_within(&mut shell(&script), limit), End::Hung);

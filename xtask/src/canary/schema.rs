@@ -66,7 +66,7 @@ pub fn schema(text: &str, bugs: &[&Canary]) -> Schema {
         let ending = if right_is_block { " }" } else { " } }" };
         inserts.push((end, Some(Reverse(start)), vec![(None, ending.to_owned())]));
     }
-    // Bodies that end at one place end in the order of their nesting.
+    // If bodies end at one place, the inner ones are closed first.
     inserts.sort_by_key(|(at, nesting, _)| (*at, *nesting));
     let mut schema = Schema {
         alone,
@@ -93,7 +93,8 @@ fn line(text: &str) -> usize {
     text.matches('\n').count() + 1
 }
 
-/// Returns the pieces of code that precede the correct body, each with the name of its bug if it has one.
+/// Returns the pieces of code that are inserted before the correct body, each with the name of its bug if it
+/// has one.
 fn beginning(wrong: &[(&'static str, String)], right_is_block: bool) -> Vec<(Option<&'static str>, String)> {
     let mut pieces = vec![(None, "{ ".to_owned())];
     for (name, body) in wrong {

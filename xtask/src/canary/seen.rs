@@ -1,4 +1,4 @@
-//! Bugs of metrics, of the page, and of their server.
+//! Bugs of metrics, of the page of `esker serve`, and of their HTTP server.
 
 use super::Canary;
 use super::Catcher::Tests;

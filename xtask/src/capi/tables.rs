@@ -68,7 +68,7 @@ pub struct Tables {
 pub enum Origin {
     /// The function is written by hand in a module of the crate.
     Written,
-    /// A field that the engine, or a module, reads.
+    /// The field is read by the engine or by a module of the crate.
     Field,
     /// A field that is kept and read back.
     Kept,

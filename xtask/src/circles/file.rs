@@ -28,7 +28,7 @@ pub struct Import {
 pub struct File<'a> {
     /// The path from the root.
     pub path: &'a str,
-    /// The names of the module and its parents.
+    /// The path of the module: its name, after those of its parents.
     pub module: Vec<String>,
     /// The items outside of functions and `impl` blocks.
     pub items: Vec<&'a str>,
@@ -45,7 +45,7 @@ pub struct File<'a> {
     pub within: Vec<Option<&'a str>>,
 }
 
-/// The words that may come before the name of an item.
+/// The keywords that may come before the name of an item.
 const ITEMS: &[&str] = &[
     "fn",
     "struct",

@@ -1,6 +1,6 @@
 //! The bill of materials of each library, as CycloneDX 1.5: every package that is compiled into it, with its
-//! version, licence and the checksum by which Cargo has verified it. A kept tool for this exists; its output
-//! has a random serial number and the time, so that two builds would differ.
+//! version, licence and the checksum by which Cargo has verified it. A maintained tool for this exists; its
+//! output has a random serial number and the time, so that two builds would differ.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -46,7 +46,7 @@ fn components(tree: &str) -> Vec<Component> {
             Some(Component {
                 name: words.next()?.to_owned(),
                 version: words.next()?.strip_prefix('v')?.to_owned(),
-                // The old form of OR is no longer one of SPDX.
+                // A slash, Cargo's old form of OR, is not valid in SPDX.
                 licence: licence.replace('/', " OR "),
             })
         })

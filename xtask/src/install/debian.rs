@@ -45,7 +45,7 @@ pub fn package(dist: &Path, version: &str, args: &[&str]) -> Result<PathBuf, Str
     let package = dist.join(format!("{PACKAGE}_{version}_{architecture}.deb"));
     shell::run(
         shell::command("dpkg-deb")
-            // The dates of all files in the package.
+            // This variable sets the dates of all files in the package.
             .env("SOURCE_DATE_EPOCH", crate::dist_place::epoch())
             // xz, which is the default, takes minutes for the archives, and its bytes depend on the number of
             // processors.

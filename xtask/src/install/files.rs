@@ -2,7 +2,7 @@
 
 use crate::shell;
 
-/// Returns the header, with the generation of its library.
+/// Returns the text of the C header, with the generation of the installed library.
 pub fn header(text: &str, generation: &str) -> Result<String, String> {
     let (major, minor) = generation.split_once('.').ok_or("a generation has two numbers")?;
     let line = "#define ROCKSDB_GENERATION 1108\n";
@@ -99,7 +99,7 @@ fn contents(package: &str) -> Result<String, String> {
     let mut packages: Vec<String> = tree
         .lines()
         .filter_map(|line| line.trim_end_matches(" (*)").split_once('|'))
-        // Crates of the workspace have their directory after their version.
+        // In the output of `cargo tree` crates of the workspace have their directory after their version.
         .filter(|(package, _)| !package.contains('('))
         .map(|(package, licence)| format!("* {package}: {licence}\n"))
         .collect();

@@ -14,11 +14,11 @@ pub const PACKAGE: &str = "esker-librocksdb";
 pub struct Layout {
     /// The root directory of the installation.
     pub root: PathBuf,
-    /// The directory of libraries, relative to the prefix.
+    /// The directory of libraries, relative to the prefix of the installation.
     pub lib: &'static str,
     /// The prefix, relative to the root.
     pub prefix: &'static str,
-    /// The other generations under whose names the library is installed.
+    /// The older generations of the interface under whose names the library is installed, too.
     pub names: &'static [&'static str],
 }
 

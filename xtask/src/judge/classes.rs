@@ -115,7 +115,7 @@ pub fn run(classes: &Classes<'_>, project: &Project, library: &Path, words: &[&s
         }
     }
     let counted = match named.is_empty() {
-        // A part that completes the pieces has the count of all of them.
+        // If this part completes the pieces, the count is that of all pieces.
         true => classes.names.iter().collect(),
         false => chosen,
     };
@@ -142,7 +142,7 @@ pub fn run(classes: &Classes<'_>, project: &Project, library: &Path, words: &[&s
     Ok(count)
 }
 
-/// Returns a name for the contents of a file.
+/// Returns a hash of the contents of a file, by which equal contents are recognized.
 fn identity(file: &Path) -> Result<String, Fault> {
     let bytes = fs::read(file).map_err(|error| Fault::broken(format!("{}: {error}", file.display())))?;
     let mut hasher = DefaultHasher::new();
@@ -174,8 +174,8 @@ impl Piece<'_> {
         self.results().is_none_or(|results| results.cut.is_some())
     }
 
-    /// Runs the class. A JVM that crashes or that reaches the time limit ends the piece, too: the next run
-    /// goes on with the tests that are missing, if the framework can.
+    /// Runs the test class of the piece. A JVM that crashes or that reaches the time limit ends the piece,
+    /// too: the next run goes on with the tests that are missing, if the framework can.
     fn run(&self, library: Option<&Path>) -> Result<(), Fault> {
         let broken = |error: std::io::Error| Fault::broken(format!("{}: {error}", self.file().display()));
         fs::create_dir_all(self.dir).map_err(broken)?;
@@ -191,7 +191,8 @@ impl Piece<'_> {
         let mut command = shell::command("timeout");
         // Some tests leave files in their working directory, and all do if they are killed.
         let work = jvm::empty(&format!("jvm-{}/work", self.classes.project))?;
-        // A JVM that is asked to end removes files under the running test.
+        // The JVM is killed and not asked to end, because it would then remove files that the running test
+        // uses.
         command.args(["-s", "KILL"]);
         command.arg(self.classes.seconds.to_string());
         command.arg(java.get_program()).args(self.classes.options);
@@ -234,7 +235,7 @@ struct Results {
 }
 
 impl Results {
-    /// Returns nothing without a last line that says how the run ended.
+    /// Parses the results of a piece. Returns `None` without a last line that says how the run ended.
     fn parse(text: &str) -> Option<Results> {
         let mut results = Results::default();
         let mut ended = false;

@@ -18,7 +18,7 @@ pub struct Count {
 
 /// The reason that there is no count.
 pub enum Fault {
-    /// A registry cannot be reached, or the machine lacks a tool.
+    /// The judge cannot run: a registry cannot be reached, or the machine lacks a tool.
     Unreachable(String),
     /// The test failed for any other reason.
     Broken(String),

@@ -39,7 +39,7 @@ pub fn run(words: &[&str]) -> Result<Count, Fault> {
             .env("GOFLAGS", "-mod=mod");
         command
     };
-    // The tests use a module of their own.
+    // The option `-t` also fetches the modules that only the tests use.
     shell::output(&mut go(&["get", "-t", &format!("{MODULE}@{VERSION}")])).map_err(Fault::of_registry)?;
     let library = Library::built(&[])?.named("10.9", &scratch.join("lib"))?;
     let program = scratch.join("grocksdb.test");

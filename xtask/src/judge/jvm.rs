@@ -16,7 +16,7 @@ pub fn library() -> Result<PathBuf, String> {
     placed(&[], "jvm-lib")
 }
 
-/// Same as [`library`], for the library as it is released.
+/// Same as [`library`], for the library as `dist` builds it.
 pub fn release_library() -> Result<PathBuf, String> {
     placed(&["--release"], "jvm-lib-release")
 }
@@ -31,7 +31,7 @@ fn placed(args: &[&str], dir: &str) -> Result<PathBuf, String> {
     Ok(dir)
 }
 
-/// Builds the library with these arguments for Cargo, and returns its path.
+/// Builds the library with the given arguments for Cargo, and returns its path.
 pub fn built(args: &[&str]) -> Result<PathBuf, String> {
     let build = shell::build_of("esker-jni", args);
     shell::run(shell::cargo().args(build).args(args))?;
@@ -45,7 +45,7 @@ pub fn built(args: &[&str]) -> Result<PathBuf, String> {
     Ok(target.join(profile).join("libesker_jni.so"))
 }
 
-/// Returns a directory of that name for files that are not committed.
+/// Returns the directory `name` under `target/judge`, for files that are not committed.
 pub fn scratch(name: &str) -> Result<PathBuf, String> {
     let dir = shell::root().join("target/judge").join(name);
     std::fs::create_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;

@@ -13,7 +13,7 @@ use crate::shell;
 /// The number of checks in the programs.
 pub const CHECKS: usize = 42;
 
-/// The heap of the programs. One of the checks exhausts it.
+/// The size of the JVM's heap in the programs. One of the checks exhausts it.
 const HEAP: &[&str] = &["-Xmx128m", "-XX:MaxDirectMemorySize=256m"];
 
 /// The heap for arrays of the largest size.
@@ -139,7 +139,7 @@ fn checks(count: &mut Count, java: &mut Command, heap: &[&str]) -> Result<(), Fa
         match line.split_once(' ') {
             Some(("PASS", _)) => count.passed += 1,
             Some(("FAIL", check)) => count.failed.push(check.to_owned()),
-            // The JVM's report of a wrong call of its functions.
+            // The JVM prints this text for a wrong call of its functions.
             Some(("FATAL" | "WARNING", _)) => count.failed.push(format!("the JVM: {line}")),
             _ => {}
         }

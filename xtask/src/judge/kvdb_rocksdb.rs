@@ -17,7 +17,7 @@ pub fn run(_words: &[&str]) -> Result<Count, Fault> {
     copy(&package.join("src"), &scratch.join("src"), &|text| text)?;
     let patch = root.join("crates/rocksdb/patch/v0_24");
     let manifest = read(&package.join("Cargo.toml"))?;
-    // The benchmarks of the package are not copied.
+    // The manifest's benchmarks are removed, because their files are not copied.
     let manifest = match manifest.find("[[bench]]") {
         Some(at) => {
             let end = manifest[at..]

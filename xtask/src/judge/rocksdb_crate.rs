@@ -59,8 +59,8 @@ pub fn of_0_24(words: &[&str]) -> Result<Count, Fault> {
     run("0.24.0", words)
 }
 
-/// Runs the tests of these files, or of all files; each file is a program. The tests of a file that does not
-/// build are counted separately.
+/// Runs the tests of the files that `words` name, or of all files; each file is a program. The tests of a
+/// file that does not build are counted separately.
 fn run(version: &str, wanted: &[&str]) -> Result<Count, Fault> {
     let package = fetch("rocksdb", version)?;
     let scratch = arrange(&package, version)?;

@@ -97,7 +97,7 @@ fn run(version: &str, generation: &str, form: Form, words: &[&str]) -> Result<Co
     Ok(count)
 }
 
-/// Runs one test. The directories are those of the library to link and of the library to load.
+/// Runs one test. `link` is the directory of the library to link, `load` that of the library to load.
 fn one(
     program: &Path,
     test: &str,
@@ -113,7 +113,8 @@ fn one(
         .env("CARGO_MANIFEST_DIR", scratch.join("package"))
         .env("CARGO_PKG_NAME", "rocksdb")
         .env("LD_LIBRARY_PATH", load)
-        // Tests that must not compile build the crate again.
+        // The build script gets these variables, because the tests of code that must not compile build the
+        // crate again.
         .env("ROCKSDB_LIB_DIR", link)
         .env("SNAPPY_LIB_DIR", link)
         .env("CXXSTDLIB", "c")
@@ -156,7 +157,8 @@ fn build(package: &Path, link: &Path, form: Form) -> Result<Vec<PathBuf>, Fault>
         .env("CARGO_TARGET_DIR", shell::target().join("rocksdb-crate"))
         .env("ROCKSDB_LIB_DIR", link)
         .env("SNAPPY_LIB_DIR", link)
-        // The C library replaces the C++ library, which is not needed.
+        // The build script links the C library in the place of the C++ standard library, which Esker's
+        // library does not need.
         .env("CXXSTDLIB", "c");
     if form == Form::Archive {
         // Any value selects an archive; a new value makes cargo link the crate again.

@@ -116,7 +116,7 @@ pub fn run(words: &[&str]) -> Result<Count, Fault> {
             .filter_map(|source| test_class(&tests, source))
             .collect(),
         seconds: 300,
-        // Some tests expect that an assertion of the classes fails.
+        // Java's assertions are enabled, because some tests expect that an assertion of the classes fails.
         options: &["-ea"],
         beside_rocksdb: false,
     };

@@ -27,8 +27,8 @@ pub fn many(words: &[&str]) -> Result<Count, Fault> {
     run(MANY, words)
 }
 
-/// Runs that many turns, or the number in the word. Each turn checks every row of the earlier ones, writes
-/// rows, and ends; it passes if no row is lost.
+/// Runs `turns` turns, or the number of turns in `words`. Each turn checks every row of the earlier ones,
+/// writes rows, and ends; it passes if no row is lost.
 fn run(turns: usize, words: &[&str]) -> Result<Count, Fault> {
     let turns = match words {
         [] => turns,

@@ -51,7 +51,8 @@ pub fn try_it(crates: &[Published], place: &Path) -> Outcome {
         command.arg("--target-dir").arg(place.join("built"));
         command
     };
-    // The README promises that a second run finds its column family and succeeds.
+    // The quick start runs twice, because the README promises that a second run finds its column family and
+    // succeeds.
     for _ in 0..2 {
         shell::run(&mut cargo("run"))?;
     }

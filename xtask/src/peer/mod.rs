@@ -98,7 +98,7 @@ fn units(sources: &Sources, toolchain: &Toolchain, dir: &Path) -> Vec<Unit> {
             });
         }
     }
-    // The longest first, so that no thread has to compile one alone at the end.
+    // The largest sources are compiled first, so that no thread has to compile one alone at the end.
     let size = |unit: &Unit| std::fs::metadata(&unit.source).map_or(0, |metadata| metadata.len());
     units.sort_by_key(|unit| std::cmp::Reverse(size(unit)));
     units
@@ -152,7 +152,7 @@ mod tests {
         ] {
             assert!(has(name), "{name}");
         }
-        // Two files of RocksDB share a name; their objects do not.
+        // Objects are named by the path of their source, because two files of RocksDB have one name.
         let mut objects: Vec<_> = units.iter().map(|unit| &unit.object).collect();
         objects.sort();
         objects.dedup();

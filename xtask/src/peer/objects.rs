@@ -41,7 +41,8 @@ impl Unit {
     }
 }
 
-/// Compiles the missing objects of `units`, in order, on all processors. The first failure ends it.
+/// Compiles the missing objects of `units`, in order, on all processors. The first failure ends the
+/// compilation.
 pub fn build(units: &[Unit]) -> Outcome {
     for dir in units.iter().filter_map(|unit| unit.object.parent()) {
         std::fs::create_dir_all(dir).map_err(|error| format!("{}: {error}", dir.display()))?;

@@ -12,7 +12,7 @@ pub struct Sources {
     pub parts: Vec<SourceGroup>,
 }
 
-/// Sources that are compiled with the same flags.
+/// A set of source files that are compiled with the same flags.
 #[derive(Debug)]
 pub struct SourceGroup {
     /// The prefix of the names of the objects.
@@ -66,7 +66,7 @@ const BZIP2: &[&str] = &[
 ];
 
 impl Sources {
-    /// Looks for them where Cargo has the crates of `Cargo.lock`.
+    /// Looks for the sources where Cargo has the crates of `Cargo.lock`.
     ///
     /// # Errors
     /// A crate that is not fetched, or that lacks an expected file.
@@ -177,7 +177,7 @@ fn after_plus(dir: &Path) -> Option<String> {
     name.split_once('+').map(|(_, version)| version.to_owned())
 }
 
-/// The directory of the package of that name, in the output of `cargo metadata`.
+/// The directory of the package `name`, in the output of `cargo metadata`.
 fn directory_of(metadata: &str, name: &str) -> Result<PathBuf, String> {
     let paths = metadata.split("\"manifest_path\":\"").skip(1);
     let manifests = paths.filter_map(|rest| rest.split('"').next().map(Path::new));

@@ -22,7 +22,7 @@ impl Machine {
     }
 }
 
-/// True if a program compiles and links by `cxx` with these flags.
+/// True if a program compiles and links by `cxx` with the given flags.
 pub trait Probe {
     fn builds(&self, cxx: &str, flags: &[&str], program: &str) -> bool;
 }
@@ -64,8 +64,8 @@ const NATIVE: &str = "-march=native";
 const JEMALLOC_LIBRARY: &str = "-ljemalloc";
 
 impl Toolchain {
-    /// clang with ThinLTO, code for this processor and jemalloc; missing ones are left out, and gcc replaces
-    /// clang.
+    /// Returns clang with ThinLTO, code for this processor and jemalloc; parts that the machine lacks are
+    /// left out, and gcc replaces a missing clang.
     ///
     /// # Errors
     /// There is no compiler of C++20, or no gflags, which db_bench requires.
@@ -176,7 +176,7 @@ impl Toolchain {
 mod tests {
     use super::*;
 
-    /// A machine that has these compilers and accepts these flags.
+    /// A simulated machine, which has the listed compilers and accepts the listed flags.
     struct Has(&'static [&'static str]);
 
     impl Probe for Has {

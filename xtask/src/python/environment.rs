@@ -75,7 +75,7 @@ impl Environment {
         shell::succeeds(self.python().args(["-m", "pip", "show", "--quiet", package]))
     }
 
-    /// Builds the wheel with these arguments of maturin, and installs it in the place of any other one.
+    /// Builds the wheel with the given arguments of maturin, and installs it in the place of any other one.
     pub fn install_wheel(&self, args: &[&str]) -> Outcome {
         let wheel = self.build_wheel(args)?;
         let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
@@ -83,7 +83,7 @@ impl Environment {
         shell::run(self.python().args(pip).args(again).arg(wheel))
     }
 
-    /// Builds the wheel with these arguments of maturin, and returns its path.
+    /// Builds the wheel with the given arguments of maturin, and returns its path.
     pub fn build_wheel(&self, args: &[&str]) -> Result<PathBuf, String> {
         let wheels = shell::root().join(PLACE).join("wheels");
         // The directory does not exist before the first build.

@@ -16,7 +16,8 @@ with esker.open(sys.argv[1]) as db:
 print('used', esker.__file__)
 ";
 
-/// Copies the published wheel to the results of `dist`; without optimization if `args` are empty.
+/// Copies the published wheel to the results of `dist`. The wheel is built without optimization if `args` are
+/// empty.
 pub fn dist(environment: &Environment, args: &[&str]) -> Outcome {
     environment.install(&["ziglang"])?;
     let mut words = if args.is_empty() {

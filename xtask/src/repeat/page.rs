@@ -34,7 +34,7 @@ pub struct Page {
     pub round: u64,
     /// The number of tests that have run in the next round, in its order.
     pub done: usize,
-    /// The number of tests at that time: with other tests the order is another.
+    /// The number of tests when the round began: a different number of tests has a different order.
     pub tests: usize,
     pub stretches: Vec<Stretch>,
     pub failures: Vec<Failure>,
@@ -57,7 +57,7 @@ impl Page {
         std::fs::write(path, self.text()).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// Records that the following runs are those of `tests` tests of `commit`.
+    /// Records that the following runs are of commit `commit`, which has `tests` tests.
     pub fn go_on_with(&mut self, commit: &str, tests: usize) {
         if self.tests != tests {
             // Another number of tests has another random order, so the round starts again.
@@ -80,7 +80,7 @@ impl Page {
 
     /// Records that a run has ended.
     pub fn add(&mut self, test: &str, ran: &Ran) {
-        // The order of a round that is continued later must be the one it began with.
+        // A round that is continued later must have the order in which it began.
         if ran.cpu >= SLOW && self.round < ROUNDS_OF_SLOW {
             self.slow.insert(test.to_owned());
         }

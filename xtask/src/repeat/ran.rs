@@ -39,7 +39,7 @@ impl Ran {
     }
 }
 
-/// How the line begins in which the shell says what a command took.
+/// The beginning of the line in which the shell reports the CPU time of a command.
 pub const CPU: &str = "cpu time: ";
 
 /// User and system time of `cpu time: 0.25 0.01`, in seconds.

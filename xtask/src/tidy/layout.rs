@@ -7,7 +7,8 @@ use super::tree::Tree;
 /// The maximum number of lines in a file, without its tests.
 const MOST_LINES: usize = 1_000;
 
-/// Files over the limit, with their maximum. Shorten a file, then lower its number; add none.
+/// Files that are longer than the limit, with their number of lines. Shorten a file, then lower its number;
+/// add none.
 const RATCHET: &[(&str, usize)] = &[];
 
 /// The crates of the workspace that a crate may use, in dependency order: the arrows of ARCHITECTURE.md.
@@ -73,7 +74,7 @@ pub fn check(tree: &Tree, sources: &[Source]) -> Vec<Finding> {
     }
     for (path, text) in tree
         .with_extension("toml")
-        // The packages in `patch` are not members of the workspace.
+        // The packages in `patch` are skipped, because they are not members of the workspace.
         .filter(|(path, _)| path.ends_with("Cargo.toml") && !path.contains("/patch/"))
     {
         found.extend(manifest(path, text));

@@ -4,7 +4,7 @@
 use super::finding::Finding;
 use super::tree::Tree;
 
-/// The fields that the registry shows, besides those that come from the workspace.
+/// The fields that the registry shows, besides the fields that come from the workspace.
 const FIELDS: &[&str] = &["description", "keywords", "categories", "readme"];
 
 /// The files that each package has, since it is given away without the rest of the repository.

@@ -31,7 +31,7 @@ const HOSTS: &[&str] = &[
     "www.apache.org",
     "www.lmdb.tech",
     "slatedb.io",
-    // the name of the SVG format, in pictures
+    // the name of the SVG format, which pictures contain
     "www.w3.org",
     // this machine's addresses, in examples and tests
     "127.0.0.1",

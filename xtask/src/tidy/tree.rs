@@ -38,7 +38,7 @@ impl Tree {
             if path.starts_with(TEST_DATA) {
                 continue;
             }
-            // The file is deleted and not yet committed, or not text.
+            // A file that cannot be read is deleted and not yet committed, or is not text.
             if let Ok(text) = std::fs::read_to_string(root.join(path)) {
                 texts.insert(path.clone(), text);
             }

@@ -94,7 +94,7 @@ class Directory:
                 json.dump(content, file)
                 file.flush()
                 os.fsync(file.fileno())
-            # A link fails if the name exists, and a rename does not.
+            # The file is linked and not renamed, because a link fails if the name exists.
             os.link(temporary, path)
             _sync_directory(self._path)
         finally:
@@ -122,7 +122,7 @@ class Directory:
         return [self._path / PARTS / table for table in tables], None
 
     def remove_parts(self) -> None:
-        # After the rename, a task that still runs cannot add files to the folder.
+        # After the rename of the folder of parts, a task that still runs cannot add files to the folder.
         aside = self._path / f"removed.{uuid.uuid4().hex}"
         with contextlib.suppress(FileNotFoundError):
             (self._path / PARTS).rename(aside)
@@ -206,7 +206,8 @@ class Bucket:
         local = self.written_at(table)
         pyarrow.fs.copy_files(str(local), f"{root}/{PARTS}/{table}", pyarrow.fs.LocalFileSystem(), files)
         self._forget(table)
-        # An abort removes load.json first. Either it finds this table, or this task finds that load.json is gone.
+        # An abort removes load.json first. Either the abort then finds this table and removes it, or this
+        # task finds that load.json is gone.
         if not self.exists("load.json"):
             files.delete_file(f"{root}/{PARTS}/{table}")
             raise FileNotFoundError(f"{self._url}: the load was aborted")
@@ -281,7 +282,7 @@ class Bucket:
     def _forget(self, table: str) -> None:
         local = self.written_at(table)
         local.unlink(missing_ok=True)
-        # The directory may have other tables of the task that are not uploaded yet.
+        # The directory may have other tables of the task that it has not uploaded yet.
         with contextlib.suppress(OSError):
             local.parent.rmdir()
 

@@ -77,7 +77,7 @@ def splits(db: DB, parts: int, *, family: str = "default") -> list[bytes]:
     found: list[bytes] = []
     before = 0
     for file in files:
-        # The table begins a part if as many bytes are before it as one more part should have.
+        # A table begins a part once the tables before it have the bytes that the parts so far should have.
         if before * parts >= (len(found) + 1) * sizes[largest] and len(found) < parts - 1:
             key = file["smallest_key"]
             if not found or found[-1] < key:
@@ -226,14 +226,15 @@ class Load:
             return
         replace = plan["replace"]
         bounds = [bytes.fromhex(bound) if bound is not None else None for bound in replace] if replace else None
-        # Copies on the disk of the database can be linked into it.
+        # Copies of the tables on the database's disk can be ingested by hard links.
         beside = db.path.parent if isinstance(db, DB) else pathlib.Path(tempfile.gettempdir())
         tables, copies = self.place.fetch([file["name"] for file in files], beside)
         try:
             db.ingest(
                 tables,
                 atomic_replace_range=(bounds[0], bounds[1]) if bounds else None,
-                # A link costs no copy. The names stay until the load is done: a resumed load needs them.
+                # Ingestion by hard links copies nothing. The original names stay until the load is done,
+                # because a resumed load needs them.
                 link_files=True,
                 snapshot_consistency=bounds is None,
                 verify_checksums_before_ingest=plan["verify_checksums"],
@@ -301,13 +302,13 @@ class PartWriter:
 
             held = pa.concat_tables(self._held)
             self._held = []
-            # The sort is stable by the position, so that the last of equal keys stays last.
+            # The position is the second sort key, so that the last of several rows with one key stays last.
             held = held.append_column("at", pa.array(range(len(held)), pa.int64()))
             held = held.sort_by([("key", "ascending"), ("at", "ascending")])
             self._write(held.drop_columns(["at"]))
         if self._last is not None:
             last, self._last = self._last, None
-            # A single row begins no table of its own.
+            # The last row is added to the current table, so that it does not become a table of one row.
             self._added(self._writer().write_arrow(last))
         self._roll()
         self._load.place.finish()
@@ -356,7 +357,7 @@ class PartWriter:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        # The last row waits for the next batch, which may begin with its key.
+        # The last row of a batch is held back until the next batch, which may begin with the same key.
         if self._last is not None:
             table = pa.concat_tables([self._last, table])
         if len(table) == 0:
@@ -391,7 +392,8 @@ class PartWriter:
         self._open = None
         name = pathlib.Path(info["file_path"]).name
         self._load.place.keep(name)
-        # The writer of a table compares keys within the table.
+        # A table's writer checks the order only within the table, so the order between tables is checked
+        # here.
         if self._files and info["smallest_key"].hex() <= self._files[-1]["largest"]:
             raise errors.InvalidArgument("Keys must be added in strict ascending order.")
         self._files.append(

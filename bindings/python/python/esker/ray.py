@@ -74,7 +74,8 @@ class EskerDatasink(Datasink[load.Message]):
         """The number of loaded rows, once the load is complete."""
 
     def __getstate__(self) -> dict[str, Any]:
-        # Tasks write parts; only the driver has the database.
+        # A copy of the sink for a task has no database: tasks write parts, and only the driver has the
+        # database.
         return {**self.__dict__, "_target": None}
 
     def on_write_start(self, schema: Any = None) -> None:
@@ -94,7 +95,8 @@ class EskerDatasink(Datasink[load.Message]):
         """Ingests the tables of the tasks, on the driver."""
         if self._target is None:
             raise errors.InvalidArgument("a copy of the sink has no database")
-        # Each task returns once: parts of one index come from different operators of a plan, and all count.
+        # Each task returns one message. Parts with the same index come from different operators of a plan,
+        # and each is a part of its own.
         parts = [{**message, "part": at} for at, message in enumerate(write_result.write_returns)]
         self.rows = self._load.commit(self._target, parts, marker=self._marker, replace=self._replace)
         self._load.abort()
@@ -105,6 +107,6 @@ class EskerDatasink(Datasink[load.Message]):
         try:
             self._load.abort()
         except errors.InvalidArgument:
-            # The load was committed, and its ingestion failed: it can be resumed.
+            # The load was committed, and its ingestion failed: the load is kept, so that it can be resumed.
             return
         self._load.place.remove_parent()

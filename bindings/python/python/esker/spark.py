@@ -163,7 +163,7 @@ class EskerWriter(DataSourceArrowWriter):
         try:
             self._load.abort()
         except errors.InvalidArgument:
-            # The load was committed, and its ingestion failed: it can be resumed.
+            # The load was committed, and its ingestion failed: the load is kept, so that it can be resumed.
             return
         self._load.place.remove_parent()
 

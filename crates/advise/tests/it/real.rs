@@ -30,7 +30,7 @@ fn choices(rng: &mut TestRng) -> (Vec<u64>, Vec<u64>) {
 
 fn options() -> ColumnFamilyOptions {
     let mut options = ColumnFamilyOptions {
-        // The test flushes memtables after a number of rows.
+        // This size is never reached: the test flushes memtables after a fixed number of rows.
         write_buffer_size: 64 << 20,
         target_file_size_base: 128 << 10,
         max_bytes_for_level_base: 400 << 10,

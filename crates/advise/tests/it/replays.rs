@@ -25,7 +25,7 @@ fn tables_at_the_beginning_are_read_the_newest_first() {
     let mut options = ColumnFamilyOptions::default();
     options.table.filter_policy = FilterPolicy::None;
     let prediction = predict(&builder.finish(), &options, &Machine::default());
-    // `a` is found in L0; `b` and `c` are in the range of both tables, `e` of none.
+    // `a` is found in L0; `b` and `c` are in the range of both tables, `e` is in the range of no table.
     assert_eq!((prediction.gets, prediction.tables_asked), (4, 5));
     assert_eq!(prediction.blocks_read, 5.0);
     assert_eq!((prediction.seeks, prediction.runs_sought), (2, 3));

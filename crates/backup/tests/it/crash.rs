@@ -64,7 +64,8 @@ fn over(fs: impl FileSystem + 'static) -> BackupEngineOptions {
     }
 }
 
-/// One backup on the disk, and a database elsewhere that has new rows since.
+/// Returns a file system with a database, another one with its backup, and the database, which has newer
+/// rows.
 fn one_backup() -> (MemFs, MemFs, Db) {
     let (place, backups) = (MemFs::new(), MemFs::new());
     let db = open(&place);
@@ -80,7 +81,8 @@ fn one_backup() -> (MemFs, MemFs, Db) {
     (place, backups, db)
 }
 
-/// All changes fail from each one on, done or not done; then power is lost or not.
+/// For each change of a file in turn, that change and all later ones fail, with or without taking effect, and
+/// then power is lost or not.
 #[test]
 fn a_backup_is_whole_or_absent_whatever_fails() {
     let (_place, backups, db) = one_backup();
@@ -97,7 +99,8 @@ fn a_backup_is_whole_or_absent_whatever_fails() {
             assert_eq!(rows_of(&engine, left, 2), second, "{what}");
         }
     };
-    // Otherwise each attempt begins a WAL, and the next has more to copy.
+    // The backup flushes: otherwise each attempt would begin a WAL, and the next attempt would have more to
+    // copy.
     let flushed = CreateBackupOptions {
         flush_before_backup: true,
         ..CreateBackupOptions::default()
@@ -155,7 +158,7 @@ fn a_backup_is_whole_or_absent_whenever_power_is_lost() {
                 if there == 2 {
                     assert_eq!(rows_of(&engine, image, 2), second);
                 }
-                // The leftovers are removed, and do no harm.
+                // The next backup removes the leftovers of the failed one.
                 let id = engine
                     .create_new_backup(&again, &CreateBackupOptions::default())
                     .unwrap();
@@ -229,7 +232,7 @@ fn a_database_is_restored_as_a_whole_or_not_at_all_whenever_power_is_lost() {
     let first = rows_of(&making, &backups, 1);
     let second = rows_of(&making, &backups, 2);
     drop(making);
-    // The second backup is there, and the first is restored over it.
+    // The destination has the restored second backup, and the first backup is restored over it.
     let target = MemFs::new();
     let restore = |fs: Arc<dyn FileSystem>, id| {
         let engine = BackupEngine::open_read_only(over(backups.clone())).unwrap();
@@ -293,7 +296,7 @@ const CHANGES: [Op; 9] = [
     Op::Close,
 ];
 
-/// Each change of a file in turn fails, done or not done.
+/// Each change of a file in turn fails, with or without taking effect.
 #[test]
 fn a_backup_that_failed_is_none() {
     for action in [Action::Fail(ErrorKind::Io), Action::FailAfter(ErrorKind::Io)] {
@@ -307,7 +310,7 @@ fn a_backup_that_failed_is_none() {
             let failed = fs.fired(rule) > 0;
             fs.clear_rules();
             assert!(failed || made.is_ok(), "{made:?}");
-            // A file that could not be deleted does not fail the backup.
+            // The creation of a backup may succeed although a file could not be deleted.
             let expected = 1 + usize::from(made.is_ok());
             assert_eq!(engine.backups().len(), expected, "{action:?} at {step}");
             drop(engine);

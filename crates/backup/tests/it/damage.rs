@@ -59,7 +59,7 @@ fn a_file_that_is_missing_or_cut_makes_its_backups_corrupt_and_no_others() {
         let fs = three();
         let engine = BackupEngine::open_read_only(backup_options(&fs)).unwrap();
         let own = |id: u32| engine.backup(id).unwrap().files;
-        // This table is only in the third backup.
+        // This table belongs only to the third backup.
         let before: Vec<String> = own(2).into_iter().map(|file| file.relative_filename).collect();
         let files = own(3);
         let table = files
@@ -77,7 +77,8 @@ fn a_file_that_is_missing_or_cut_makes_its_backups_corrupt_and_no_others() {
         let error = engine.verify_backup(3, false, None).unwrap_err();
         assert!(error.is_corruption(), "{error}");
 
-        // Schema 1 has no sizes: a truncated file is found when it is read, a missing one at once.
+        // Schema 1 has no sizes: a truncated file is found when it is read, a missing file when the directory
+        // is opened.
         let mut again = BackupEngine::open(backup_options(&fs)).unwrap();
         if !cut {
             assert_eq!(again.backups().len(), 2);
@@ -86,7 +87,7 @@ fn a_file_that_is_missing_or_cut_makes_its_backups_corrupt_and_no_others() {
             assert!(corrupt[0].1.is_corruption(), "{}", corrupt[0].1);
         }
         assert!(again.verify_backup(3, true, None).unwrap_err().is_corruption());
-        // The backup's other files are not garbage: the missing file may be restored.
+        // The other files of the corrupt backup are not garbage: the missing file may be restored.
         again.garbage_collect().unwrap();
         fs.write_file(&path, &whole).unwrap();
         drop(again);

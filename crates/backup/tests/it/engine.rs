@@ -101,7 +101,7 @@ fn a_reader_opens_the_newest_good_backups() {
     let unread = reader.backup(2).unwrap_err();
     assert_eq!(unread.kind(), ErrorKind::NotFound);
     assert_eq!(rows_of(&reader, &fs, 5), rows(&db));
-    // An engine that writes must know all files in use.
+    // An engine that writes ignores the limit: it must know all files in use.
     let writer = BackupEngine::open(limited(1)).unwrap();
     assert_eq!(opened(&writer), [1, 2, 3, 5]);
 }
@@ -164,7 +164,8 @@ fn files_go_when_the_last_backup_that_needs_them_does() {
     db.close().unwrap();
     let files = listing(&fs, "shared_checksum").len();
     engine.delete_backup(2).unwrap();
-    // The tables that were flushed for the second backup were compacted before the third one.
+    // The tables that were flushed for the second backup were compacted before the third one, so that
+    // deleting the second backup deletes them.
     assert_eq!(listing(&fs, "shared_checksum").len(), files - 2);
     assert_eq!(rows_of(&engine, &fs, 1), expected[0]);
     assert_eq!(engine.delete_backup(2).unwrap_err().kind(), ErrorKind::NotFound);
@@ -262,7 +263,7 @@ fn wals_may_be_left_out_and_those_there_kept() {
             .all(|name| !name.ends_with(".log"))
     );
     db.close().unwrap();
-    // Only of the default family: the other one was not flushed.
+    // Only rows of the default family are compared: the other family was not flushed.
     let of_default = |rows: &std::collections::BTreeMap<(String, Vec<u8>), Vec<u8>>| {
         let own = rows.iter().filter(|((family, _), _)| family == "default");
         own.map(|(key, value)| (key.clone(), value.clone()))
@@ -356,7 +357,8 @@ fn restoring_keeps_what_it_is_told_to_and_what_is_no_databases() {
         };
         assert_eq!(created, expected_created, "{mode:?}\n{calls}");
         if mode == RestoreMode::KeepLatestDbSessionIdFiles {
-            // A verification in this mode does not read contents.
+            // The damage is in the contents of a table, which a restoration that compares only sessions does
+            // not read.
             bytes[3] ^= 1;
             fs.write_file(&damaged, &bytes).unwrap();
         }
@@ -515,8 +517,8 @@ fn a_backup_is_not_restored_over_the_wals_of_another_database() {
     db.put(b"b", b"value").unwrap();
     let all = rows(&db);
     let restore = |dir: &str, wals: &str| engine.restore_db_from_backup(1, dir, wals, &restore_options(&fs));
-    // A restoration elsewhere is refused the database's WAL directory while the database is open and while it
-    // exists, and the WAL directory of another database always.
+    // A restoration to another directory may not use the WAL directory of the database while the database is
+    // open or exists, and never that of another database.
     let held = restore("/new", "/wals").unwrap_err();
     assert_eq!(held.kind(), ErrorKind::LockHeld, "{held}");
     db.close().unwrap();
@@ -539,19 +541,20 @@ fn a_backup_is_not_restored_over_the_wals_of_another_database() {
     };
     assert_eq!(opened("/wals", DB), all);
     assert_eq!(opened("/others", "/other").len(), 1);
-    // At its own place, elsewhere, and at the place of another database, whose id it does not have.
+    // The backup is restored over its own database, to an empty directory, and over another database with a
+    // different id.
     restore(DB, "/wals").unwrap();
     assert_eq!(opened("/wals", DB), backed_up);
     restore("/new", "/new_wals").unwrap();
     restore("/other", "/others").unwrap();
-    // The restored files belong to the database before it is opened.
+    // The restored WAL directory belongs to the restored database even before that is opened.
     for wals in ["/new_wals", "/others"] {
         let error = Db::open(&with(wals), "/third").err().unwrap();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
     }
     assert_eq!(opened("/new_wals", "/new"), backed_up);
     assert_eq!(opened("/others", "/other"), backed_up);
-    // A directory that another database left, with its WALs.
+    // The destination has the files and WALs of another database.
     fs.remove(&base::filename::current(Path::new("/new"))).unwrap();
     let fourth = put("", "/fourth", b"y");
     fourth.flush().unwrap();

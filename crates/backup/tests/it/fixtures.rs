@@ -83,7 +83,7 @@ pub fn restore_options(fs: &MemFs) -> RestoreOptions {
     }
 }
 
-/// The rows of a backup from its files, each of which is verified.
+/// Verifies each file of a backup, and returns the rows of the backup, which are read from its files.
 pub fn rows_of(engine: &BackupEngine, fs: &MemFs, id: u32) -> BTreeMap<(String, Vec<u8>), Vec<u8>> {
     engine.verify_backup(id, true, None).unwrap();
     let db = engine.open_backup(id, &options(Arc::new(fs.clone()))).unwrap();

@@ -108,7 +108,7 @@ fn by_turns_in_one_directory() {
     let mut expected: Vec<String> = Vec::new();
     let mut shared = BTreeMap::new();
     for round in 0..3 {
-        // Our backup: tables, and rows in a WAL.
+        // Esker creates a backup with tables, and with rows in a WAL.
         let db = Db::open(&options, &path).unwrap();
         fill(&db, 2 * round);
         db.flush_cf(&db.column_families()).unwrap();
@@ -140,7 +140,7 @@ fn by_turns_in_one_directory() {
         shared = now;
     }
     assert!(expected.iter().all(|rows| rows.lines().count() > 40));
-    // RocksDB restores the newest: alternately its own and ours.
+    // RocksDB restores the newest backup, which RocksDB and Esker created alternately.
     for id in (1..=expected.len()).rev() {
         let engine = place.engine();
         assert!(

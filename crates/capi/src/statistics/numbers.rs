@@ -351,7 +351,7 @@ pub const HISTOGRAMS: &[&str] = &[
     "rocksdb.open.and.compact.db.open.micros",
 ];
 
-/// The tickers and histograms that 10.9 has and 10.4 does not.
+/// The tickers and histograms that RocksDB 10.9 has and 10.4 does not.
 pub const SINCE_10_9: &[&str] = &[
     "rocksdb.remote.compact.resumed.bytes",
     "rocksdb.cool.file.read.bytes",

@@ -1,5 +1,5 @@
-// Behaviour that programs written for RocksDB rely on, and that the header does not describe. The tests of
-// one of them found each.
+// Behaviour that programs written for RocksDB rely on, and that the header does not describe. Tests of such
+// programs found each of these cases.
 #include "check.h"
 
 static int compare(void* state, const char* a, size_t a_length, const char* b, size_t b_length) {
@@ -39,7 +39,8 @@ static void defaults(void) {
   CHECK(rocksdb_cache_get_capacity(cache) == 130);
   rocksdb_cache_destroy(cache);
   rocksdb_lru_cache_options_destroy(of_cache);
-  // The function has seven arguments: the one for timestamps comes before the one for keys without them.
+  // `rocksdb_comparator_with_ts_create` has seven arguments: the function that compares timestamps comes
+  // before the function that compares keys without them.
   rocksdb_comparator_t* order =
       rocksdb_comparator_with_ts_create(NULL, nothing, compare, compare_timestamps, compare_without, name, 8);
   CHECK(order != NULL);
@@ -54,7 +55,7 @@ int main(int argc, char** argv) {
   rocksdb_options_set_create_if_missing(options, 1);
   rocksdb_t* db = rocksdb_open(options, argv[1], &err);
   CHECK_OK(err);
-  // Enabling and disabling are counted, and may begin with enabling.
+  // Calls that enable and disable manual compactions are counted, and the first call may be one that enables.
   rocksdb_enable_manual_compaction(db);
   rocksdb_disable_manual_compaction(db);
   rocksdb_writeoptions_t* write = rocksdb_writeoptions_create();
@@ -66,7 +67,7 @@ int main(int argc, char** argv) {
   CHECK(files != NULL && strcmp(files, "1") == 0);
   rocksdb_free(files);
 
-  // A key that is certainly absent is reported as found, with an empty value.
+  // `rocksdb_key_may_exist` reports a key that is certainly absent with a found, empty value.
   rocksdb_readoptions_t* read = rocksdb_readoptions_create();
   char* value = NULL;
   size_t length = 9;
@@ -75,7 +76,7 @@ int main(int argc, char** argv) {
   CHECK(found == 1 && value != NULL && length == 0);
   rocksdb_free(value);
 
-  // Backups may be in the database's own directory.
+  // The backup directory may be the database's own directory.
   rocksdb_backup_engine_t* engine = rocksdb_backup_engine_open(options, argv[1], &err);
   CHECK_OK(err);
   rocksdb_backup_engine_create_new_backup(engine, db, &err);

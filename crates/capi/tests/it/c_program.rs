@@ -62,8 +62,8 @@ fn run_with(name: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Opt
     Some(said)
 }
 
-/// Compiles and runs a program that loads the library itself, under each of these names. Its arguments are
-/// those of the directory of the libraries, and the place of its databases.
+/// Compiles and runs a program that loads the library itself, under each of these names. The arguments of the
+/// program are the directory of the libraries and the directory for its databases.
 fn run_loading(name: &str, libraries: &[&str], arguments: impl Fn(&Path) -> Vec<PathBuf>) {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
     let place = tempfile::tempdir().unwrap();

@@ -17,7 +17,7 @@ const BACKUPS: &str = "/backups";
 /// A completed copy of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copy {
-    /// A checkpoint, with the number of its directory.
+    /// The copy is a checkpoint, in the directory with this number.
     Checkpoint(u64),
     /// A backup, with its id.
     Backup(BackupId),

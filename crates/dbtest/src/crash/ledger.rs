@@ -38,9 +38,9 @@ pub enum Change {
 /// A batch: changes of families, which are numbered in the order of their creation.
 #[derive(Clone, Debug)]
 pub struct Write {
-    /// The number of the family, and the change.
+    /// The number of a family and a change of it, for each change of the batch.
     pub changes: Vec<(usize, Change)>,
-    /// True if the write returns when it is on disk.
+    /// True for a write with sync, which returns when it is on disk.
     pub sync: bool,
 }
 
@@ -72,7 +72,7 @@ struct Unlogged {
 pub enum Loss {
     /// The death of the process: the kernel has all acknowledged data.
     Process,
-    /// The loss of power: only synced data is safe.
+    /// The kind of loss is that of power: only synced data is safe.
     Power,
 }
 

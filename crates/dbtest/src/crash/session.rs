@@ -15,7 +15,7 @@ use super::ledger::{Change, Found, Ledger, Loss, UNLOGGED, Write};
 /// One step of a script for a crash test.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Write a batch to the families of these names.
+    /// Write a batch to the named families.
     Write {
         /// The name of a family and a change of it, for each change of the batch.
         changes: Vec<(String, Change)>,

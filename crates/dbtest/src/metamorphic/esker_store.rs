@@ -215,7 +215,7 @@ impl EskerDatabase {
         }
         let mut rng = self.rng.borrow_mut();
         let family = rng.pick(&self.families.borrow()).clone();
-        // A job that conflicts with another is refused, which changes nothing either.
+        // The result is ignored: a job that conflicts with another one is refused, and changes nothing.
         let _ = match rng.u32(..3) {
             0 => self.db.flush_cf_opt(
                 &[family],

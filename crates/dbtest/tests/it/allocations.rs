@@ -122,7 +122,7 @@ fn a_get_allocates_nothing() {
         }
     });
     assert_eq!(counted.count_total, 0, "{counted:?}");
-    // A control: copying a value is one allocation.
+    // This checks the counter of allocations: copying a value is one allocation.
     let key = key(5);
     let counted = calls(|| drop(black_box(stage.db.get(&key).unwrap())));
     assert_eq!(counted.count_total, 1, "{counted:?}");

@@ -84,7 +84,7 @@ fn a_closed_database_takes_no_more_writes() {
     );
     assert_eq!(other.flush().unwrap_err().kind(), ErrorKind::ShutdownInProgress);
     assert_eq!(other.get(b"k").unwrap_err().kind(), ErrorKind::ShutdownInProgress);
-    // The lock is released although a handle remains.
+    // The close has released the lock of the directory, although a handle of the database remains.
     let again = Db::open(&options, "/db").unwrap();
     assert_eq!(again.get(b"k").unwrap().unwrap(), b"v");
 }
@@ -114,7 +114,7 @@ fn batches_carry_rocksdbs_bytes() {
     assert_eq!(db.latest_sequence_number(), 2);
     let cut = &batch.data()[..batch.data().len() - 1];
     assert!(WriteBatch::from_data(cut).unwrap_err().is_corruption());
-    // A batch that names a family that does not exist is refused as a whole.
+    // A batch with an operation on a family that does not exist is refused as a whole.
     let two = db.create_column_family("two", &Default::default()).unwrap();
     let mut batch = WriteBatch::new();
     batch.put(b"first", b"1");
@@ -252,7 +252,8 @@ fn a_checkpoint_is_a_database_of_its_own() {
             .unwrap();
         db.create_checkpoint(dir, &how).unwrap();
         assert!(!options.fs.exists(format!("{dir}.tmp").as_ref()).unwrap());
-        // Programs look for a WAL. After a flush it is empty, as RocksDB's is.
+        // A checkpoint has a WAL, because programs expect one. After a flush the WAL is empty, as in
+        // RocksDB's checkpoints.
         let files = options.fs.list(dir.as_ref()).unwrap().into_iter();
         let wals = files.filter(|name| name.ends_with(".log"));
         let sizes: Vec<u64> = wals
@@ -265,7 +266,8 @@ fn a_checkpoint_is_a_database_of_its_own() {
         let copy = Db::open_read_only(&options, dir).unwrap();
         assert_eq!(copy.live_files().len(), tables);
     }
-    // The logs of the database and of its copy are independent of each other.
+    // Writes after the checkpoint do not change the copy, because the WALs of the two databases are
+    // independent.
     db.put(b"table", b"2").unwrap();
     compact(&db);
     let copy = Db::open(&options, "/logs").unwrap();

@@ -114,8 +114,8 @@ fn a_crash_leaves_a_batch_in_all_families_or_in_none() {
     let mut found: Vec<u64> = Vec::new();
     for [lost, left] in images {
         found.push(common_number(left));
-        // The state after a loss of power changes little from one moment to the next, so only a third is
-        // checked.
+        // The state after a loss of power changes little from one moment to the next, so only every third
+        // state is checked.
         if found.len().is_multiple_of(3) {
             common_number(lost);
         }
@@ -522,7 +522,7 @@ fn we_read_rocksdbs_groups_whole_or_not_at_all() {
         let found = numbers(&db);
         assert_eq!(found, [found[0]; 3], "{cut} of {} bytes", bytes.len());
         all.push(found[0]);
-        // After RocksDB, Esker can write to the database again.
+        // After RocksDB has used the database, Esker can write to it again.
         write(&db, 3, 10).unwrap();
         db.flush_cf(&families(&db)).unwrap();
         db.close().unwrap();

@@ -46,7 +46,7 @@ impl Bench {
         Db::open(&self.options, DIR).unwrap()
     }
 
-    /// Makes all operations of this kind on files with this ending fail.
+    /// Makes all operations of kind `op` fail on files whose paths end with `ending`.
     fn fail(&self, kind: ErrorKind, op: Op, ending: &str) -> vfs::RuleId {
         let rule = Rule::new(Action::Fail(kind)).on([op]);
         self.faults.add(rule.path_ends_with(ending))
@@ -99,7 +99,8 @@ impl Bench {
     }
 }
 
-/// Waits for another thread. The recovery thread checks the clock by itself.
+/// Waits for a condition that another thread fulfils. The clock need not be advanced, because the recovery
+/// thread checks it repeatedly.
 fn wait_until(done: impl Fn() -> bool) {
     while !done() {
         std::thread::yield_now();
@@ -121,7 +122,7 @@ fn a_disk_with_room_again_is_written_to_again() {
     db.flush().unwrap_err();
     assert!(failed(&db));
     wait_until(|| bench.recoveries() == ["begun NoSpace"]);
-    // The thread checks the clock permanently; it checks the disk only when an attempt is due.
+    // The recovery thread checks the clock repeatedly; it checks the disk only when an attempt is due.
     let attempts = || bench.ticker(Ticker::AutoresumeRetryTotalCount);
     let questions = bench
         .faults
@@ -178,7 +179,7 @@ fn attempts_go_on_until_one_succeeds() {
     bench.faults.clear_rules();
     bench.pass(SPACE, || !failed(&db));
     wait_until(|| bench.recoveries() == ["begun NoSpace", "ended None"]);
-    // The next failure starts another recovery, which `resume` may end.
+    // A second failure starts another automatic recovery, which `resume` may end.
     bench.fail(ErrorKind::NoSpace, Op::Append, ".sst");
     db.put(b"b", b"").unwrap();
     db.flush().unwrap_err();
@@ -285,7 +286,8 @@ fn what_is_not_known_is_never_resumed_from_by_itself() {
         bench.faults.clear_rules();
         bench.clock.advance(Duration::from_secs(1000));
         assert_eq!(db.resume().unwrap_err().kind(), ErrorKind::ReadOnly, "{name}");
-        // A recovery would have begun by now; the close wakes the thread that drives it.
+        // If the failure started an automatic recovery, it would have begun by now; the close wakes the
+        // thread that drives recoveries.
         db.close().unwrap_or(());
         assert_eq!(bench.recoveries(), Vec::<String>::new(), "{name}");
     }
@@ -351,8 +353,8 @@ fn compaction_without_room(bench: &mut Bench) -> (Db, vfs::RuleId) {
     (db, rule)
 }
 
-/// A compaction without space does not stop writes. No compaction begins until there is space, and then one
-/// begins automatically.
+/// A compaction without space does not stop writes. No compaction begins until there is space on the disk,
+/// and then one begins automatically.
 #[test]
 fn writes_go_on_after_a_compaction_that_had_no_room() {
     let mut bench = Bench::new();

@@ -52,7 +52,8 @@ fn a_whole_database_is_gone_through() {
         assert_eq!(progress.faults, 0);
         assert!(progress.bytes_read >= progress.bytes, "{progress}");
         assert_eq!(cache.usage(), before, "it asks the cache for room");
-        // The next pass may begin between the two reads of the progress.
+        // The comparison is repeated, because the next pass of the verification may begin between the two
+        // reads of its progress.
         wait_for(|| {
             let told = db.property(&db.default_column_family(), "esker.verify");
             told.unwrap() == db.verify_progress().to_string()

@@ -68,7 +68,7 @@ struct FamilyState {
     /// The tables of L0 with the sequence number before the writes that they come from, the newest first.
     level0: Vec<(String, u64)>,
     others: BTreeSet<String>,
-    /// The sequence number of the last row of that state.
+    /// The sequence number of the last row of the family's state.
     last: u64,
 }
 
@@ -186,7 +186,8 @@ fn every_loss_of_tables_leaves_the_newest_state_that_is_there() {
         if with_wal {
             db.write(unflushed).unwrap();
         }
-        // The process dies, and every file that ever was is there, except those that are lost.
+        // The process dies. The directory has every file that the database ever had, except those that the
+        // test removes.
         let fs = fs.process_death_clone();
         drop(db);
         let mut there = BTreeSet::new();
@@ -194,7 +195,7 @@ fn every_loss_of_tables_leaves_the_newest_state_that_is_there() {
         for (name, bytes) in kept.iter().filter(|(name, _)| is_data(name)) {
             match rng.u32(..lossy) {
                 0 if lossy > 1 => {
-                    // A file is missing, or it is truncated.
+                    // The test removes each file that is lost, or truncates it.
                     let _ = fs.remove(&path(name));
                     if rng.bool() {
                         fs.write_file(&path(name), &bytes[..bytes.len() - 1]).unwrap();
@@ -226,7 +227,7 @@ fn every_loss_of_tables_leaves_the_newest_state_that_is_there() {
         db.put(b"later", b"row").unwrap();
         wanted[0].insert(b"later".to_vec(), b"row".to_vec());
         drop(db);
-        // The state is complete now, and an ordinary open finds it.
+        // After the best-efforts recovery the state on disk is complete, and an ordinary open finds it.
         let ordinary = Options {
             best_efforts_recovery: false,
             ..options
@@ -289,7 +290,8 @@ fn a_missing_blob_file_takes_its_table_along() {
     assert_eq!(left, [vec![1], vec![2]]);
 }
 
-/// A table that exists, in a later state than a blob file that does not, may refer to it.
+/// A state of a family is not used if one of its tables may refer to a missing blob file, even if that file
+/// belongs to an earlier state.
 #[test]
 fn a_table_that_may_refer_to_a_missing_blob_file_is_not_used() {
     let fs = MemFs::new();
@@ -325,7 +327,7 @@ fn the_newest_manifest_that_can_be_read_is_used() {
         let db = Db::open(&options, DIR).unwrap();
         db.put([round], b"value").unwrap();
         db.flush().unwrap();
-        // The MANIFEST of the session before is gone.
+        // The MANIFEST of the previous session was deleted.
         db.wait_for_purge().unwrap();
         keep(&db, &fs, &mut kept);
         db.close().unwrap();

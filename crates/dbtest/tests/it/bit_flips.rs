@@ -21,7 +21,7 @@ enum Finder {
     OpenDropped,
     /// A call of `Db::verify_checksum` or `Db::verify_file_checksums`.
     Verify,
-    /// A read, after the open and the verification have detected nothing.
+    /// A read detects the flip, after the open and the verification have detected nothing.
     Read,
     /// No operation: the byte is not used.
     Nobody,
@@ -183,8 +183,8 @@ fn every_byte(checksums: FileChecksumGenFactory) {
                     let finder = look(&what, &whole, &strict, true, false);
                     assert_eq!(finder, Finder::Open, "{what}: absolute consistency");
                 }
-                // An open for writing recovers in another way. It gets a copy of the files, because it
-                // changes them.
+                // An open for writing, which recovers in another way than one for reading, gets a copy of the
+                // files, because it changes them.
                 if kind(name) != "table" || rng.one_in(16) {
                     let copy = MemFs::new();
                     for (name, _) in &whole.files {

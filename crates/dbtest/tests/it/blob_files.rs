@@ -163,7 +163,7 @@ fn blob_files_count_among_what_jobs_read_and_write() {
     let of_values = 100 * 10_000;
     let flushed = ticker(Ticker::FlushWriteBytes);
     assert!((of_values..of_values * 2).contains(&flushed), "{flushed}");
-    // All values are rewritten to another blob file.
+    // The compaction rewrites all values to another blob file.
     rewrite(&db);
     for bytes in [Ticker::CompactReadBytes, Ticker::CompactWriteBytes] {
         let moved = ticker(bytes);
@@ -339,7 +339,7 @@ fn garbage_is_counted_and_files_go_with_their_last_value() {
         .map(|file| (file.garbage_blob_count, file.total_blob_count));
     assert_eq!(counts.collect::<Vec<_>>(), [(31, 40), (0, 30)]);
     assert_eq!(property(&db, "live-blob-file-garbage-size"), 31 * (32 + 7 + 200));
-    // A reader keeps a blob file that is no longer needed otherwise.
+    // An open iterator protects a blob file from deletion that the current version does not need.
     let mut reader = db.iter();
     reader.seek(&key(35));
     put(&db, 30..40, 2, 200);
@@ -478,7 +478,7 @@ fn values_are_read_when_they_are_asked_for() {
             false => iter.next(),
             true => iter.prev(),
         };
-        // No value is requested: only a merge reads its base value from a blob file.
+        // The scan requests no value: only a merge reads its base value from a blob file.
         let mut keys = Vec::new();
         let read = blobs(&mut || {
             let mut iter = db.iter_opt(&lazy);
@@ -501,7 +501,7 @@ fn values_are_read_when_they_are_asked_for() {
         assert_eq!(read, 1);
         keys.sort();
         assert!(keys.iter().eq(expected.keys()));
-        // Every other value is requested, twice, with a change of direction after it.
+        // The scan requests every other value, twice, and then changes direction.
         let read = blobs(&mut || {
             let mut iter = db.iter_opt(&lazy);
             start(&mut iter);
@@ -678,7 +678,7 @@ fn versions_behind_newer_ones_leave_the_tables_sooner() {
         let seen = || rows_at(&db, Some(old.clone()));
         assert_eq!(seen(), old_rows);
         let now = rows(&db);
-        // If all blob files are collected, their values go to new ones.
+        // If garbage collection covers all blob files, the compaction moves their values to new files.
         rewrite(&db);
         assert_eq!(total_blobs(&db), expected);
         assert_eq!((seen(), rows(&db)), (old_rows, now.clone()));
@@ -704,7 +704,7 @@ fn versions_that_meet_in_a_compaction_are_told_apart_there() {
     rewrite(&db);
     assert_eq!(total_blobs(&db), 10);
     let written = db.blob_files(&db.default_column_family());
-    // The next compaction leaves the value in its file, and adds no other.
+    // The next compaction leaves the value in its blob file, and writes no other blob file.
     rewrite(&db);
     let left = db.blob_files(&db.default_column_family());
     assert_eq!(written[0].number, left[0].number);
@@ -958,7 +958,7 @@ fn values_are_kept_in_a_cache() {
         assert_eq!(cached_blobs(&cache), 0, "fill_cache is false");
         assert_eq!(rows(&db).len(), 20);
         assert_eq!(cached_blobs(&cache), 20);
-        // From now on reads of blob files fail.
+        // From now on an injected fault makes reads of blob files fail.
         faults.add(
             Rule::new(Action::Fail(ErrorKind::Io))
                 .on([Op::Read])
@@ -1118,7 +1118,7 @@ fn a_crash_between_blob_file_and_table_loses_nothing() {
         db.compact_range_cf_opt(&db.default_column_family(), None, None, &whole)?;
         db.close()
     };
-    // The contents of the database before the crash.
+    // The database has these rows before the operations that a crash interrupts.
     let start = MemFs::new();
     let db = Db::open(&options(Arc::new(start.clone())), DIR).unwrap();
     put(&db, 0..8, 0, 200);
@@ -1187,7 +1187,7 @@ fn a_full_disk_leaves_no_blob_file_behind() {
             let error = failed.unwrap_err();
             assert!(error.to_string().contains("injected fault"), "{op:?}: {error}");
             assert!(error.to_string().contains(".blob"), "{op:?}: {error}");
-            // A compaction without space does not stop writes.
+            // Writes continue, because a compaction that fails for lack of space does not stop them.
             assert_eq!(property(&db, "background-errors"), u64::from(!in_compaction));
             assert_eq!(rows(&db).len(), 20, "reads go on");
             faults.clear_rules();
@@ -1245,7 +1245,7 @@ fn rocksdb_goes_on_with_ours_and_we_with_its() {
             }
             flush(&db);
             rewrite(&db);
-            // Versions that only the snapshot sees go to blob files from a smaller size on.
+            // Old versions that a snapshot keeps go to blob files from a smaller size on than new ones.
             if round < 3 {
                 held = Some(db.snapshot());
             }

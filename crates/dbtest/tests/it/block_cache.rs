@@ -141,7 +141,7 @@ fn flushed_tables_keep_their_index_where_they_are_pinned() {
         assert_eq!(cache.occupancy(), 6, "a cache without room keeps nothing else");
         db.compact_range(None, None).unwrap();
         read_all(&db, 3, 100);
-        // A compaction may pin its input tables a moment longer.
+        // The test waits, because a compaction may pin its input tables a moment longer than its end.
         testkit::wait_until("they go", || {
             pinned(EntryRole::IndexBlock) + pinned(EntryRole::FilterBlock) == 0
         });
@@ -155,7 +155,7 @@ fn a_table_opened_again_finds_what_it_left_in_the_cache() {
     let fs = Arc::new(MemFs::new());
     let cache = new_cache(8 << 20);
     let mut options = options(&fs, with_parts(&cache));
-    // Only one table can be open at a time.
+    // With this `max_open_files` only one table can be open at a time.
     options.max_open_files = 11;
     let db = Db::open(&options, "/db").unwrap();
     fill(&db, 4, 200);
@@ -213,7 +213,7 @@ fn the_roles_of_entries_sum_up_to_the_usage() {
 #[test]
 fn databases_share_a_cache_and_never_see_each_others_blocks() {
     let cache = new_cache(1 << 20);
-    // The databases have the same files, with equal numbers and different values.
+    // Several databases share a cache. Their files have equal numbers and different values.
     let databases: Vec<Db> = (0..3u8)
         .map(|number| {
             let db = Db::open(&options(&Arc::new(MemFs::new()), with_parts(&cache)), "/db").unwrap();
@@ -286,7 +286,7 @@ fn compactions_put_the_successors_of_hot_blocks_into_the_cache() {
         let db = Db::open(&options(&Arc::new(MemFs::new()), table), "/db").unwrap();
         fill(&db, 2, 600);
         rewrite(&db);
-        // Blocks of files from level 0 are all warm after the compaction.
+        // After a compaction of files from level 0 all blocks of its output are in the cache.
         assert_eq!(misses(&cache, || read_all(&db, 2, 600)), 0);
         cache.erase_unreferenced();
         let read_some = || {
@@ -328,7 +328,8 @@ fn blocks_of_files_that_were_replaced_leave_the_cache_if_they_are_told_to() {
         let db = Db::open(&options, "/db").unwrap();
         fill(&db, 3, 400);
         read_all(&db, 3, 400);
-        // The smaller cache demotes some blocks to the secondary cache, and an iterator pins others.
+        // Reducing the capacity of the cache demotes some blocks to the secondary cache; others stay, because
+        // an iterator pins them.
         cache.set_capacity(40 << 10);
         cache.set_capacity(8 << 20);
         let below = || cache.secondary_usage().unwrap().usage;
@@ -355,8 +356,8 @@ fn blocks_of_files_that_were_replaced_leave_the_cache_if_they_are_told_to() {
 
 #[test]
 fn what_nobody_asked_for_before_leaves_a_full_cache_alone() {
-    // The free space in the cache varies: it suffices for a compressed block, but not for the uncompressed
-    // one.
+    // The test varies the capacity of the cache, so that the free space is sometimes enough for a compressed
+    // block, but not for the uncompressed one.
     for capacity in (0..8).map(|n| (32 << 10) + n * 256) {
         for cache_type in [CacheType::Lru, CacheType::HyperClock] {
             for compression in [CompressionType::None, CompressionType::Lz4] {
@@ -411,7 +412,8 @@ fn leaves_a_full_cache_alone(
         assert!(after.evictions > 300, "{case}: {after:?}");
         return;
     }
-    // Blocks seen once are kept out of a full cache, except a few that it mistakes for others.
+    // Blocks seen once are kept out of a full cache, except a few that the admission filter mistakes for
+    // others.
     assert!(after.evictions < 10, "{case}: {after:?}");
     assert_eq!(misses(&cache, || hot(&db)), 0, "{case}");
     let inserts = || cache.stats().inserts;

@@ -55,7 +55,7 @@ fn copied(db: &Db) -> (u64, u64) {
     )
 }
 
-/// Changes a few neighbouring rows, some of them in every possible way.
+/// Changes a few neighbouring rows by puts, deletions and the other kinds of writes.
 fn change(rng: &mut TestRng, db: &Db, rows: &mut Rows, keys: u32) {
     let mut batch = WriteBatch::new();
     let from = rng.u32(..keys);
@@ -99,7 +99,8 @@ fn drawn(rng: &mut TestRng) -> ColumnFamilyOptions {
     family.table.separate_key_value_in_data_block = false;
     family.table.data_block_index_type = DataBlockIndexType::BinarySearch;
     family.table.block_align = false;
-    // The tested releases of RocksDB do not all know the values of this option.
+    // `prepopulate_block_cache` keeps its default, because some of the tested releases of RocksDB do not know
+    // its other values.
     family.table.prepopulate_block_cache = PrepopulateBlockCache::Disable;
     family.table.block_size = *rng.pick(&[256, 1024]);
     family.paranoid_file_checks = rng.one_in(2);
@@ -208,7 +209,7 @@ fn rocksdb_reads_what_was_copied() {
         assert!(rows(&db) == model);
         drop(db);
 
-        // The RocksDB in Debian reads versions up to 5.
+        // RocksDB in Debian (7.8) reads format versions up to 5.
         if format_version <= 5
             && let (Some(mut ldb), Some(mut sst_dump)) = (oracle::ldb(), oracle::sst_dump())
         {

@@ -22,7 +22,7 @@ fn key(number: u32) -> Vec<u8> {
     format!("key{number:06}").into_bytes()
 }
 
-/// A value that is unique in the file.
+/// A value that occurs once in the table file, so that its bytes can be found there.
 fn value(number: u32) -> Vec<u8> {
     format!("<value {number:06}>").repeat(4).into_bytes()
 }
@@ -295,7 +295,8 @@ fn a_block_that_nobody_verified_is_verified_by_the_first_who_asks() {
                     async_io,
                     ..ReadOptions::default()
                 };
-                // No read has verified the block yet. Each way of reading is tried as the first one.
+                // The test tries each way of reading as the first one, when no read has verified the block
+                // yet.
                 let middle = KEYS / 2;
                 let found = [
                     db.get_cf_opt(&family, key(middle), &unverified),

@@ -262,7 +262,7 @@ fn each_call_after_a_close_fails_and_touches_no_file() {
         assert!(db.blob_files(&default).is_empty());
         let history: Vec<_> = db.get_stats_history(0, u64::MAX).collect();
         assert!(matches!(&history[..], [Err(error)] if error.kind() == ErrorKind::ShutdownInProgress));
-        // Calls about the handle and about memory still succeed.
+        // After the close, calls that only concern the handle or memory still succeed.
         assert_eq!(db.path(), Path::new(DIR));
         assert_eq!(db.latest_sequence_number(), snapshot.sequence_number());
         assert_eq!(db.pins().snapshots.len(), 1);
@@ -467,7 +467,8 @@ fn what_reads_keeps_a_dropped_database_open() {
         let db = Db::open(&options, DIR).unwrap();
         assert_eq!(&value[..], b"1", "{name}");
         assert_eq!(db.get(b"d").unwrap().as_deref(), Some(&b"4"[..]), "{name}");
-        // The file of the prepared ingestion is gone: its drop or this open has removed it.
+        // The file of the prepared ingestion does not exist any more: the drop of the handle or this open has
+        // removed it.
         assert_eq!(db.get(b"z").unwrap(), None);
     }
 }
@@ -533,7 +534,7 @@ fn calls_that_meet_a_close_end_by_it() {
             db.close().unwrap();
             writer.join().unwrap()
         });
-        // The directory is unlocked, and has every acknowledged row.
+        // After the close the directory is unlocked, and has every acknowledged row.
         let again = Db::open(&options, DIR).unwrap();
         for at in 0..written {
             assert!(
@@ -588,7 +589,7 @@ fn a_panic_of_the_file_system_ends_no_close_half_way() {
             "{what}: its outcome"
         );
         faults.clear_rules();
-        // The lock is released, and no thread remains.
+        // The close has released the lock, and no thread of the database remains.
         let again = Db::open(&options(Arc::new(mem)), DIR).unwrap();
         for key in [b"a", b"b", b"c", b"d"] {
             assert!(again.get(key).unwrap().is_some(), "{what}");

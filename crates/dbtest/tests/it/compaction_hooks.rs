@@ -204,7 +204,7 @@ fn files_of_levels_end_where_a_partitioner_says() {
     put_all(&db, &["a1", "a2", "b1", "c1", "c2"]);
     db.delete_range(b"a2", b"c2").unwrap();
     flush_and_settle(&db);
-    // The file overlaps no other, but has keys of several partitions: it is rewritten.
+    // A file that overlaps no other one, but has keys of several partitions, is rewritten by the compaction.
     compact(&db);
     let ranges = |db: &Db| -> Vec<String> {
         let mut files = db.live_files();
@@ -225,7 +225,7 @@ fn files_of_levels_end_where_a_partitioner_says() {
     assert_eq!(ranges(&db), ["L6 a1..a1", "L6 c2..c2"]);
     put_all(&db, &["b1", "b2"]);
     flush_and_settle(&db);
-    // The file is within one partition, and is moved.
+    // A file that is within one partition is moved.
     compact(&db);
     assert_eq!(ranges(&db), ["L6 a1..a1", "L6 b1..b2", "L6 c2..c2"]);
     files::check(&db).unwrap();
@@ -261,7 +261,7 @@ fn a_partitioner_is_kept_in_the_options_file() {
             String::from_utf8_lossy(&output.stderr)
         );
     }
-    // The options name no partitioner: the one of the last open is used.
+    // The options of this open name no partitioner, so the one of the last open is used.
     let db = Db::open(&Options::default(), &path).unwrap();
     put_all(&db, &["aa2", "ab2"]);
     compact(&db);
@@ -421,7 +421,8 @@ fn files_under_a_range_tombstone_are_dropped_unread() {
     assert_eq!(keys(&db), "x");
     db.close().unwrap();
     let mut plans = told.plans.lock().unwrap();
-    // The file of `x` is compacted too if it existed when the release was noticed.
+    // The file of the key `x` is compacted too if it existed when the engine noticed the release of the
+    // snapshot.
     plans.dedup();
     assert_eq!(
         *plans,
@@ -482,7 +483,7 @@ fn what_only_a_released_snapshot_saw_goes_though_nothing_was_written_since() {
         std::thread::yield_now();
     }
     db.close().unwrap();
-    // The compaction is reported before or after that job.
+    // The compaction is reported before or after the job that has noticed the release.
     let plans = told.plans.lock().unwrap();
     assert!(
         plans.iter().any(|reason| reason == "BottommostFiles"),

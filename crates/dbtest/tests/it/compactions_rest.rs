@@ -15,8 +15,8 @@ use vfs::MemFs;
 /// A number of jobs that no database of these tests reaches: the largest count is below 100.
 const MOST: usize = 300;
 
-/// Families: with plain keys and an operator that refuses some merges, with timestamps, and with an operator
-/// that refuses all.
+/// The options of three families: with plain keys and a merge operator that refuses some merges, with
+/// timestamps, and with a merge operator that refuses all.
 const FAMILIES: [&str; 3] = ["default", "stamped", "refusing"];
 
 /// Counts the jobs that change the set of files.
@@ -189,7 +189,7 @@ impl Case {
         self.round(3);
         self.rest()?;
         drop(snapshot);
-        // Released snapshots are noticed at the end of a job.
+        // The engine notices released snapshots at the end of a job.
         self.round(4);
         self.rest()?;
         self.clock.advance(Duration::from_secs(90 * 86_400));

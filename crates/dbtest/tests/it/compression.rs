@@ -224,7 +224,7 @@ fn a_file_moves_where_its_own_compression_is_that_of_the_level() {
 fn files_of_any_compression_move_by_option_and_are_compressed_when_merged() {
     let db = about_to_move(CompressionType::None, CompressionType::Lz4, true, -1);
     expect(compressions(&db), &[(6, "NoCompression")]);
-    // The new rows are between those that were moved.
+    // The keys of the new rows are between those of the files that were moved.
     put(&db, 50, 60);
     flush(&db);
     db.wait_for_compact().unwrap();

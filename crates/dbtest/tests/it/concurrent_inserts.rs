@@ -149,7 +149,8 @@ impl Gated {
             ..options()
         };
         let db = Db::open(&options, "/db").unwrap();
-        // The gate is in the comparator, so inserted keys need others to be compared with.
+        // The gate is in the comparator, so inserted keys reach it only if the memtable has keys to compare
+        // them with.
         db.put(b"a", b"").unwrap();
         db.put(b"b", b"").unwrap();
         Gated { db, gate, options }
@@ -176,7 +177,7 @@ impl Gated {
         self.db.get(key.as_bytes()).unwrap().is_some()
     }
 
-    /// Runs a write in a thread of its own, with this behaviour of its next comparison.
+    /// Runs a write in a thread of its own, with `next` as the behaviour of its next comparison.
     fn start(&self, next: Next, write: Write) -> Writer {
         Writer::spawn(move || {
             NEXT.set(next);
@@ -277,7 +278,7 @@ fn fails_in_the_middle(gated: Gated, failing: Write, next: Next) {
         Next::Panics => assert_eq!(failed.join().unwrap().unwrap_err().kind(), ErrorKind::Panicked),
         _ => assert!(failed.join().unwrap().unwrap_err().is_corruption()),
     }
-    // The flipped bit is restored before the first writer compares keys with that row.
+    // The flipped bit is restored before the first writer compares its keys with the corrupt row.
     drop(turned);
     let flushing = db.clone();
     let late = [

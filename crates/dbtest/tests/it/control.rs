@@ -81,7 +81,7 @@ fn options_change_while_the_database_is_open() {
         (current.table.block_size, current.table.block_restart_interval),
         (8192, 4)
     );
-    // The changed option takes effect at once: two files trigger a compaction now.
+    // The changed `level0_file_num_compaction_trigger` takes effect at once: two files start a compaction.
     put_and_flush(&db, &["a", "b"]);
     put_and_flush(&db, &["a", "b"]);
     db.wait_for_compact().unwrap();
@@ -97,7 +97,7 @@ fn options_change_while_the_database_is_open() {
         (file.table.block_size, file.table.block_restart_interval),
         (8192, 4)
     );
-    // The options of the open are still reported, and are in force again after the next open.
+    // The database still reports the options of its open, which are in force again after the next open.
     assert_eq!(family.options().table.block_size, 4096);
     db.close().unwrap();
     drop((db, family));
@@ -139,7 +139,7 @@ fn what_cannot_be_changed_is_named_and_nothing_changes() {
         assert!(error.to_string().contains(part), "{part} is not in {error}");
     }
     assert_eq!(family.current_options().write_buffer_size, 64 << 20);
-    // Each of the two changes is allowed alone, but not both together.
+    // `block_align` and compression are each allowed alone, but not together.
     let error = db
         .set_options(&family, &[("block_align", "true"), ("compression", "kZSTD")])
         .unwrap_err();
@@ -175,7 +175,7 @@ fn options_of_the_database_change_too() {
     .unwrap();
     assert_eq!(stored(&options).delayed_write_rate, 1000);
     assert_eq!(db.current_options().max_background_jobs, 6);
-    // The limit of the WALs is in force: one row triggers a flush.
+    // The changed limit of the WALs is in force: one row triggers a flush.
     let before = db.live_files().len();
     for i in 0..20 {
         db.put(format!("key{i}").as_bytes(), [7; 1000]).unwrap();
@@ -422,7 +422,7 @@ fn manual_compactions_are_called_off() {
         let compaction = scope.spawn(|| db.compact_range_cf(&family, None, None));
         gate.wait_begun();
         let disabling = scope.spawn(|| db.disable_manual_compaction());
-        // The compaction is cancelled before it continues, and other manual compactions are refused by then.
+        // Before the held compaction continues it is cancelled, and other manual compactions are refused.
         let refused = |error: esker::Error| {
             assert_eq!(error.kind(), ErrorKind::Incomplete);
             assert!(error.to_string().contains("Manual compaction paused"), "{error}");
@@ -603,7 +603,7 @@ fn an_exclusive_manual_compaction_is_alone() {
     });
     db.wait_for_compact().unwrap();
     assert!(levels(&db).iter().all(|&level| level == 6));
-    // The exclusive compaction has ended and holds back no others.
+    // After the exclusive manual compaction has ended, it holds back no other compaction.
     put("key00003");
     db.compact_range_cf_opt(&other, None, None, &exclusive).unwrap();
     db.close().unwrap();
@@ -635,7 +635,7 @@ fn a_flush_waits_until_it_stalls_nobody() {
             assert!(gate.is_open());
             done.store(true, Ordering::Relaxed);
         });
-        // This takes long enough for a flush that does not wait.
+        // This wait is long enough for a flush that is not held back to end.
         gate.begins_soon(usize::MAX);
         assert_eq!(files(), 3);
         assert!(!done.load(Ordering::Relaxed));
@@ -743,7 +743,7 @@ fn files_are_rewritten_where_they_lie_when_that_is_suggested() {
             Some(&b"value"[..]),
             "that above"
         );
-        // Each call of `suggest_compact_files` rewrites the files once.
+        // Each call of `suggest_compact_files` leads to one rewrite of the files.
         let bottom = numbers(6);
         db.suggest_compact_files(&family, &top).unwrap();
         db.wait_for_compact().unwrap();

@@ -164,7 +164,7 @@ fn rows_behind_a_wal_that_lost_all_it_had_stay_when_the_wals_before_it_go() {
     db.put_cf(&other, b"b", b"1").unwrap();
     db.put(b"a", b"1").unwrap();
     db.flush().unwrap();
-    // The checkpoint begins a WAL, so a WAL without rows is followed by another one.
+    // Each checkpoint begins a WAL, so that a WAL without rows is followed by another one.
     let without_flush = esker::CheckpointOptions {
         log_size_for_flush: u64::MAX,
     };
@@ -206,13 +206,13 @@ fn a_wal_whose_beginning_is_torn_keeps_nobody_out() {
     };
     let db = Db::open(&options(&mem), DIR).unwrap();
     let other = db.create_column_family("other", &Default::default()).unwrap();
-    // As long as this row is in no table, a recovery reads the WALs that follow. It is on the disk.
+    // As long as this row is in no table, a recovery reads the WALs that follow. The row is synced.
     let synced = esker::WriteOptions {
         sync: true,
         ..Default::default()
     };
     db.put_cf_opt(&other, b"row", b"1", &synced).unwrap();
-    // Each checkpoint begins a WAL. That of the first one has no rows.
+    // Each checkpoint begins a WAL. The WAL that the first checkpoint begins has no rows.
     let keeps_wals = esker::CheckpointOptions {
         log_size_for_flush: 1 << 20,
     };

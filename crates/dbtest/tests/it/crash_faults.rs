@@ -356,7 +356,8 @@ fn one_life(flavour: &Flavour, mem: &MemFs, shared: &Arc<Mutex<Ledger>>, rng: &m
     drop(session);
     let (before, image, ledger) = taken.lock().unwrap().take().ok_or("nothing was taken")?;
     let after = ledger.marks();
-    // The check opens a copy, so that the next life of the database recovers by itself.
+    // The check of the crash image opens a copy, so that the next session of the database does its own
+    // recovery.
     let seen = image.process_death_clone();
     let db =
         Db::open(&flavour.options(Arc::new(seen)), DIR).map_err(|error| format!("reopening: {error}"))?;

@@ -109,7 +109,7 @@ fn write_all(db: &Db, told: &Told, count: u64) -> Vec<esker::Error> {
                     continue;
                 }
                 flushed = begun;
-                // The flush is refused after a failed sync, which the writers report.
+                // The result is ignored: the flush is refused after a failed sync, which the writers report.
                 let _ = db.flush_cf(&[db.default_column_family()]);
             }
         });

@@ -138,7 +138,7 @@ fn rows(db: &Db) -> BTreeMap<Vec<u8>, Vec<u8>> {
 
 /// The rows of one writer after `count` writes.
 fn expected(writer: usize, count: u64) -> BTreeMap<Vec<u8>, Vec<u8>> {
-    // Slots are written in turn, so the last [`SLOTS`] writes are all that is left.
+    // Writers overwrite the rows in turn, so only the last [`SLOTS`] writes are still visible.
     (count.saturating_sub(SLOTS) + 1..=count)
         .map(|count| (key(writer, count), value(count)))
         .collect()

@@ -17,7 +17,7 @@ use vfs::{FileSystem, MemFs, UnsyncedPolicy};
 
 const KB: u64 = 1 << 10;
 
-/// Directories `/path0` and so on, with these target sizes in bytes.
+/// Directories `/path0` and so on, with the given target sizes in bytes.
 fn paths(home: &Path, targets: &[u64]) -> Vec<DbPath> {
     let numbered = targets.iter().enumerate();
     numbered
@@ -352,7 +352,8 @@ fn copies_have_everything_in_one_directory_and_repair_finds_all() {
     let db = Db::open(&options, home.path().join("db")).unwrap();
     check_families(&db);
     db.close().unwrap();
-    // A repair without knowledge of the directories neither treats their files as lost nor ignores them.
+    // A repair whose options lack some directories of tables neither treats the files there as lost nor
+    // ignores them.
     let mut fewer = options.clone();
     fewer.column_families.clear();
     fewer.db_paths.push(DbPath::new(home.path().join("path2"), 0));

@@ -25,7 +25,7 @@ fn filled() -> Db {
     db
 }
 
-/// Options of a compaction that divides the table of a flush.
+/// Options with which a compaction divides the table of a flush into several.
 fn rewritten() -> CompactRangeOptions {
     CompactRangeOptions {
         bottommost_level_compaction: BottommostLevelCompaction::Force,
@@ -94,7 +94,8 @@ fn several_ranges_go_in_one_step() {
         let db = filled();
         let family = db.default_column_family();
         let before = bounds(&db);
-        // The second table, its last key in the range or not, and all from the fifth on.
+        // The ranges cover the second table, once with and once without its last key, and all tables from the
+        // fifth on.
         let ranges = [
             RangeOpt {
                 start: Some(before[1].0.clone()),
@@ -122,7 +123,7 @@ fn several_ranges_go_in_one_step() {
 fn a_clipped_family_has_the_rows_of_the_range_alone() {
     let db = filled();
     let family = db.default_column_family();
-    // Rows are in memory and in L0, too, and at the borders of the range.
+    // The memtable and L0 have rows too, some of them at the borders of the range.
     for row in [0u16, 99, 100, 299, 300, 500] {
         db.put(row.to_be_bytes(), b"newer").unwrap();
     }
@@ -141,13 +142,13 @@ fn a_clipped_family_has_the_rows_of_the_range_alone() {
             "{files:?}"
         );
     }
-    // This family has rows only on one side of the range.
+    // The clipped family has rows only on one side of the range.
     db.put_cf(&family, 10u16.to_be_bytes(), b"").unwrap();
     db.clip_column_family(&family, &begin, &end).unwrap();
     assert!(db.get(10u16.to_be_bytes()).unwrap().is_none());
     let error = db.clip_column_family(&family, &end, &begin).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    // Nothing is left of a family that is cut to nothing.
+    // Clipping a family to an empty range removes all its rows.
     db.clip_column_family(&family, &end, &end).unwrap();
     assert!(bounds(&db).is_empty());
     db.clip_column_family(&family, &end, &end).unwrap();

@@ -106,7 +106,7 @@ fn iterators_read_ahead_as_they_are_told() {
         iterate_upper_bound: Some(key(20)),
         ..ReadOptions::default()
     };
-    // The block with the upper bound is the last one read.
+    // The block with the iterator's upper bound is the last one that is read.
     assert_eq!(stage.scan(&bounded, 10, 20), [BLOCK, BLOCK, 9 * BLOCK]);
     let unbounded = ReadOptions {
         auto_readahead_size: false,
@@ -232,7 +232,7 @@ fn an_ingestion_reads_as_much_as_it_is_told() {
     let most = |reads: Vec<u64>| reads.into_iter().max().unwrap();
     assert_eq!(most(largest(true, 0)), (256 << 10) / BLOCK * BLOCK);
     for size in [32 << 10, 100 << 10] {
-        // The entries are read block by block, with that many bytes of readahead.
+        // The entries are read block by block, with the configured bytes of readahead.
         let expected = (size as u64 / BLOCK + 1) * BLOCK;
         assert_eq!(most(largest(true, size)), expected, "{size}");
     }
@@ -395,7 +395,7 @@ fn a_multi_get_reads_the_blocks_of_its_keys_side_by_side() {
             });
             reads.collect::<Vec<_>>()
         };
-        // The gap between two blocks of one read is at most 16 KiB.
+        // Blocks are read together if the gaps between them are at most 16 KiB.
         let expected = [(10, 3), (40, 3), (200, 1), (300, 1)];
         let first = check();
         assert_eq!(first, expected);
@@ -449,7 +449,8 @@ fn a_multi_get_by_cached_indexes_reads_side_by_side() {
                 .filter(|line| line.starts_with(what) && line.contains(".sst "))
                 .count()
         };
-        // Blocks 10 to 12, 40 and 42, 200, 300: partitions of the index have at most a few blocks.
+        // The keys are in blocks 10 to 12, 40 and 42, 200 and 300. The number of reads varies, because some
+        // of these blocks may belong to two partitions of the index.
         assert!((4..=7).contains(&count("start_read ")), "{log}");
         assert_eq!(count("read "), 0, "{log}");
     }
@@ -517,7 +518,8 @@ fn seeks_read_all_runs_side_by_side() {
             prefix_same_as_start: true,
             ..reading.clone()
         };
-        // These reads load the needed parts of indexes and filters, and other blocks.
+        // These reads load the needed parts of indexes and filters into the cache, and data blocks that later
+        // reads do not use.
         for number in [0, 70, 130, 330] {
             let mut iter = db.iter_opt(&ReadOptions {
                 fill_cache: true,

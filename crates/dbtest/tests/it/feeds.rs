@@ -1,4 +1,4 @@
-//! Change feeds with durable cursors: every row comes, in order, at least once, whatever becomes of
+//! Change feeds with durable cursors: every row is delivered in order at least once, whatever happens to
 //! memtables, WALs and processes.
 
 use std::collections::BTreeSet;
@@ -90,7 +90,8 @@ fn a_random_history_comes_in_order_across_restarts() {
         db.create_column_family("two", &options.column_family).unwrap();
         let mut feed = db.feed(&named("reader")).unwrap();
         let mut written: Vec<Seen> = Vec::new();
-        // How much of it was acknowledged, and how much seen since the feed was made.
+        // The number of rows in `written` that were acknowledged, and the number of rows that the feed has
+        // returned.
         let (mut acknowledged, mut seen) = (0, 0);
         for step in 0..120 {
             match rng.usize(..12) {
@@ -132,7 +133,7 @@ fn a_random_history_comes_in_order_across_restarts() {
                     seen = acknowledged;
                 }
                 _ => {
-                    // The WALs are read without the database, from the same position.
+                    // A feed over the WALs of the closed database continues from the same position.
                     let mut other = Feed::open(&options, DIR, &named("reader")).unwrap();
                     assert_eq!(
                         rest(&mut other),
@@ -248,7 +249,7 @@ fn rows_name_their_families_and_dropped_ones_too() {
     );
     let db = Db::open(&options, DIR).unwrap();
     assert_eq!(rest(&mut db.feed(&named("reader")).unwrap()), all);
-    // The feed is restricted to some families: rows of other families are counted, but not returned.
+    // This feed is restricted to some families: rows of other families are counted, but not returned.
     let some = FeedOptions {
         column_families: BTreeSet::from(["gone\n".to_owned(), "default".to_owned()]),
         ..named("reader")
@@ -321,7 +322,7 @@ fn rows_without_a_wal_are_a_gap() {
         seen,
         [row(1, "default", "a"), Seen::Gap(2, 2), row(3, "default", "c")]
     );
-    // WALs without a row are not kept once they were passed.
+    // A cursor does not keep WALs without a row once it has passed them.
     let mut feed = db.feed(&named("reader")).unwrap();
     rest(&mut feed);
     feed.acknowledge(feed.position()).unwrap();
@@ -396,8 +397,8 @@ fn a_new_cursor_from_outside_is_refused_where_wals_are_recycled() {
     Feed::open(&options, DIR, &named("other")).unwrap();
 }
 
-/// Power or the process is lost at any change of a file: what was acknowledged is there and does not come
-/// again, what is there and was not acknowledged comes.
+/// Power is lost, or the process dies, at any change of a file: acknowledged rows exist and are not delivered
+/// again, and existing rows that were not acknowledged are delivered.
 #[test]
 fn a_crash_between_acknowledgements_loses_no_row_and_no_place() {
     for seed in 0..2 {
@@ -559,7 +560,8 @@ fn rows_come_with_what_they_replace() {
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
 }
 
-/// Each writer replaces the values of keys that all write. A row replaces what the row before it left.
+/// All writers overwrite the same keys. In the feed, the old value of each row is the value that the previous
+/// row of the key wrote.
 #[test]
 fn images_are_exact_among_writers() {
     let fs = Arc::new(MemFs::new());

@@ -39,7 +39,7 @@ fn checksums_are_made_and_kept() {
     {
         let db = Db::open(&options, DIR).unwrap();
         assert!(check(&db, &fs) > 4);
-        // Files that are moved, and files that are rewritten.
+        // Compactions move some of the files, and rewrite others.
         let other = db.column_family(OTHER).unwrap();
         db.put_cf(&other, b"zzz", b"alone").unwrap();
         db.flush_cf(std::slice::from_ref(&other)).unwrap();
@@ -102,7 +102,7 @@ fn rocksdb_reads_them() {
                 .unwrap();
         }
         flush(&db);
-        // RocksDB does not rewrite files in the last level.
+        // RocksDB's full compaction does not rewrite files in the last level.
         let whole = CompactRangeOptions::default();
         db.compact_range_cf_opt(&db.default_column_family(), None, None, &whole)
             .unwrap();
@@ -141,7 +141,8 @@ fn rocksdb_reads_them() {
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
         let db = Db::open(&options, &place).unwrap();
         assert_eq!(db.get(b"new").unwrap().as_deref(), Some(&b"row"[..]));
-        // RocksDB was not configured for checksums: its file has none, and Esker's files keep theirs.
+        // RocksDB runs without checksums of files: the file that it writes has none, and Esker's files keep
+        // theirs.
         let files = db.live_files();
         let kept = files.iter().filter(|file| !file.file_checksum.is_empty()).count();
         assert!(0 < kept && kept < files.len(), "{kept} of {}", files.len());

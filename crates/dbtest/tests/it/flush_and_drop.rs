@@ -40,7 +40,7 @@ impl Layer for Gate {
 }
 
 /// Creates a database with rows without a WAL in two families, and runs `flush` on another thread; `during`
-/// is called when that is about to create its first table.
+/// is called when the flush is about to create its first table.
 fn while_it_flushes<T: Send>(flush: impl Fn(&Db) -> T + Sync, during: impl FnOnce(&Db)) -> (T, MemFs) {
     let fs = MemFs::new();
     let gate = Gate {

@@ -335,7 +335,7 @@ fn dictionaries_are_made_where_they_are_asked_for_and_are_used() {
         alike(&db);
         let flushed = properties(dir.path())[0].data_size;
         rewrite(&db);
-        // The rows are read from disk, not from memory.
+        // The database is reopened, so that the rows are read from disk and not from memory.
         drop(db);
         let db = Db::open(&options, dir.path()).unwrap();
         assert_eq!(db.get(b"key000007").unwrap().unwrap(), b"bravo-bravo-7".repeat(3));

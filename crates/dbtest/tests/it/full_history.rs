@@ -48,8 +48,8 @@ fn it_only_rises_and_survives_a_close() {
         full_history_ts_low: Some(at(3).to_vec()),
         ..CompactRangeOptions::default()
     };
-    // A compaction of a range would leave older versions outside the range, although no read could see them
-    // any more.
+    // The compaction of a part of the keys is refused: it would leave older versions outside its range, which
+    // no read could see any more.
     let partly = db.compact_range_cf_opt(&family, Some(b"a"), None, &compact);
     assert_eq!(partly.unwrap_err().kind(), ErrorKind::InvalidArgument);
     assert_eq!(db.full_history_ts_low(&family).unwrap(), at(2));

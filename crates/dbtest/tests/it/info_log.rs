@@ -189,7 +189,7 @@ fn it_tells_what_listeners_are_told() {
         assert!(log.contains(line), "{line}");
     }
     assert!(log.ends_with("Shutdown complete\n"));
-    // Each line of the log has a date, a thread and a text, but for those of a table's options.
+    // Each line of the log has a date, a thread and a text, except the lines of a table's options.
     for line in log.lines().filter(|line| !line.starts_with("  ")) {
         let fields: Vec<&str> = line.splitn(3, ' ').collect();
         assert!(
@@ -274,7 +274,7 @@ fn ingested_files_are_counted() {
         db.ingest_external_file(&[path], &Default::default()).unwrap();
     };
     ingest("1", 0..10);
-    // The second file overlaps the first, so it is placed above it.
+    // The second ingested file overlaps the first, so it is placed in a level above it.
     ingest("2", 5..12);
     let in_l0 = db.live_files().iter().filter(|file| file.level == 0).count();
     let l0_files = format!("AddFile(L0 Files): cumulative {in_l0}, interval {in_l0}");
@@ -335,7 +335,8 @@ fn whoever_opens_begins_one_and_whoever_only_reads_does_not() {
     for opens in 1..4 {
         let db = Db::open(&options, DIR).unwrap();
         assert_eq!(info_logs(&fs, DIR).len(), opens);
-        // The process that has the database open keeps its log when other opens fail.
+        // An open that fails because the database is locked does not rename the info log of the process that
+        // has it open.
         assert!(Db::open(&options, DIR).is_err());
         assert_eq!(info_logs(&fs, DIR).len(), opens);
         db.close().unwrap();
@@ -529,7 +530,7 @@ fn what_recovery_writes_came_in() {
         ("1/0", "1.0"),
         "{stats}"
     );
-    // The recovery has written the table, which counts as work of priority `User`.
+    // The table was written by recovery, whose bytes count as work of priority `User`.
     assert_eq!(row("User")[1], "0/0", "{stats}");
     assert!(!stats.lines().any(|line| line.starts_with("High ")), "{stats}");
     // A manual compaction writes all rows once more.

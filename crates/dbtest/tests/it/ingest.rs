@@ -166,8 +166,8 @@ fn sequence_numbers_of_l0_files_do_not_span_those_of_an_ingested_file() {
     db.put(b"a", b"1").unwrap();
     db.put(b"z", b"1").unwrap();
     flush(&db);
-    // The file has a key of the table, so it is placed above the table. It does not have the key of the row
-    // in memory.
+    // The ingested file has a key of the table, so it is placed above the table. It does not have the key in
+    // the memtable.
     db.put(b"m", b"1").unwrap();
     let file = write_file(&options, "a.sst", &["a:2"]);
     db.ingest_external_file(&[file], &IngestExternalFileOptions::default())
@@ -188,14 +188,14 @@ fn files_go_to_the_lowest_level_that_has_nothing_in_their_way() {
     let (_mem, mut options) = fresh();
     options.column_family.disable_auto_compactions = true;
     let db = Db::open(&options, DIR).unwrap();
-    // The database is empty: the file goes to the last level, without a sequence number.
+    // In an empty database the ingested file goes to the last level, without a sequence number.
     ingest(&db, &[write_file(&options, "1", &["c:1", "m:1"])]).unwrap();
     assert_eq!(shape(&db, "default"), "L6 c..m@0");
-    // The file is between existing keys: the last level cannot take it, but no key overlaps, so it needs no
-    // number.
+    // The ingested file is between keys of the file in the last level, which therefore cannot take it; no key
+    // overlaps, so it needs no sequence number.
     ingest(&db, &[write_file(&options, "2", &["d:2", "e:2"])]).unwrap();
     assert_eq!(shape(&db, "default"), "L0 d..e@0, L6 c..m@0");
-    // The next file overlaps one of the keys.
+    // The next ingested file has one of the existing keys.
     ingest(&db, &[write_file(&options, "3", &["m:3", "n:3"])]).unwrap();
     assert_eq!(shape(&db, "default"), "L0 d..e@0, L0 m..n@1, L6 c..m@0");
     assert_eq!(rows_of(&db), ["c=1", "d=2", "e=2", "m=3", "n=3"]);
@@ -362,7 +362,8 @@ fn files_that_change_their_level_meanwhile_are_waited_for() {
     db.put(b"a", b"1").unwrap();
     db.put(b"z", b"1").unwrap();
     db.flush().unwrap();
-    // While the ingestion looks for overlapping keys, the file that it reads is about to be moved.
+    // While the ingestion looks for overlapping keys, another thread is about to move the file that the
+    // ingestion reads.
     let promotion: Arc<Mutex<Option<JoinHandle<esker::Result<()>>>>> = Arc::default();
     let hook = {
         let (db, promotion) = (db.clone(), promotion.clone());
@@ -447,7 +448,8 @@ fn random_history(rng: &mut TestRng) {
                 let numbers: Vec<u64> = level_0.iter().map(|file| file.number).collect();
                 let chosen = &numbers[..rng.usize(..=numbers.len())];
                 let family = db.default_column_family();
-                // The compaction may fail: some files may be in another one, or gone.
+                // The result is ignored: the compaction fails if some files are in another compaction or do
+                // not exist any more.
                 let _ = db.compact_files(&family, chosen, 0, &esker::CompactFilesOptions::default());
             }
             7 => snapshots.push((db.snapshot(), rows.clone())),
@@ -506,7 +508,7 @@ fn ingest_randomly(rng: &mut TestRng, db: &Db, options: &Options, rows: &mut Row
         writer.open(&path).unwrap();
         let mut points: Rows = (0..rng.u32(..20)).map(|_| (key(rng), rng.bytes(8))).collect();
         if rng.bool() {
-            // The file has rows in one contiguous range.
+            // The ingested file has rows in one contiguous range.
             let from = key(rng);
             points = points.split_off(&from);
         }
@@ -691,7 +693,7 @@ fn tables_of_a_database_keep_their_sequence_numbers() {
     }
     let expected = dump(&source).unwrap();
     let mut tables = source.live_files();
-    // The tables are sorted from the oldest to the newest.
+    // The tables are ingested in the order from the oldest to the newest.
     tables.sort_by_key(|file| (std::cmp::Reverse(file.level), file.largest_seqno));
     let paths: Vec<PathBuf> = tables.into_iter().map(|file| file.path).collect();
     let db = Db::open(&options, DIR).unwrap();

@@ -34,7 +34,7 @@ fn what_comes_behind_shows_where_there_was_nothing() {
     db.delete(b"c").unwrap();
     db.delete_range(b"e", b"g").unwrap();
     rewrite(&db);
-    // The row is in memory, and is not flushed for the ingestion.
+    // The row stays in the memtable: an ingestion behind existing rows does not flush it.
     db.put(b"d", b"own").unwrap();
     let file = write_file(&options, "1", &["a:1", "b:1", "c:1", "d:1", "e:1", "g:1"]);
     db.ingest_external_file(&[file], &behind()).unwrap();
@@ -48,7 +48,8 @@ fn what_comes_behind_shows_where_there_was_nothing() {
     assert_eq!(rows_of(&db), expected);
     rewrite(&db);
     assert_eq!(rows_of(&db), expected);
-    // A full compaction does not touch the file, and keeps the rows that hide its rows.
+    // A full compaction does not touch the file that was ingested behind, and keeps the rows that hide its
+    // rows.
     assert!(
         shape(&db, "default").ends_with("L6 a..g@0"),
         "{}",
@@ -91,7 +92,8 @@ fn what_does_not_fit_behind_is_refused() {
         write_file(&options, "4", &["x:3"]),
     ];
     refused(&db, &both, ErrorKind::NotSupported, "overlapping ranges");
-    // A file that was ingested normally without a sequence number is in the way of a file behind it.
+    // A file that was ingested normally without a sequence number occupies the last level, so that no file
+    // can be ingested behind it.
     let usual = IngestExternalFileOptions::default();
     db.ingest_external_file(&[write_file(&options, "5", &["c:5"])], &usual)
         .unwrap();
@@ -109,7 +111,7 @@ fn what_does_not_fit_behind_is_refused() {
         );
     }
     drop(db);
-    // With the option off, the family may have rows in its last level.
+    // With `cf_allow_ingest_behind` off, the family may have rows in its last level.
     let mut leveled = options.clone();
     leveled.column_family.cf_allow_ingest_behind = false;
     let db = Db::open(&leveled, DIR).unwrap();

@@ -14,7 +14,7 @@ use vfs::{Action, FaultFs, FileSystem, MemFs, Rule, UnsyncedPolicy};
 
 use crate::ingest::{DIR, Found, OUTSIDE, fresh, live_names, options, strays, tables_in, write_file};
 
-/// The options of the various ways to ingest.
+/// Four sets of options of an ingestion, for the tests of crashes.
 fn ways() -> [IngestExternalFileOptions; 4] {
     let usual = IngestExternalFileOptions::default();
     [
@@ -173,7 +173,8 @@ fn an_error_at_any_step_leaves_all_of_the_files_or_none() {
             );
             let latched = db.put(b"still", b"there").is_err();
             if outcome.is_err() && !latched {
-                // A flush before the ingestion is not part of it, so its tables are not counted.
+                // A flush before the ingestion is not part of the ingestion, so the flushed tables are not
+                // counted.
                 let mut added = tables_in(&mem);
                 added.retain(|name| !tables.contains(name) && !live_names(&db).contains(name));
                 assert_eq!(added, [""; 0], "{what}");

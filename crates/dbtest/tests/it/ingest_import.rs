@@ -124,7 +124,7 @@ fn several_exports_become_one_family_if_they_hold_no_common_keys() {
     let source = Db::open(&options, "/source").unwrap();
     fill(&mut rng, &source, "default", "a");
     fill(&mut rng, &source, "other", "b");
-    // The newest file, whose metadata is falsified below. Its keys are covered by no tombstone, which would
+    // The test falsifies the metadata of the newest file. Its keys are covered by no tombstone, which would
     // be cut to the falsified bounds.
     for key in [b"a100", b"a101"] {
         source.put(key, b"row").unwrap();

@@ -1,5 +1,5 @@
-//! Ingestions beside writers: only writers of the ingested keys wait. Tables across the bounds of a replaced
-//! range are cut.
+//! Ingestions with concurrent writers: only writers of the ingested keys wait. Tables across the bounds of a
+//! replaced range are cut.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -99,7 +99,8 @@ fn only_writers_of_the_keys_wait_for_an_ingestion() {
                 for outcome in try_each_way(&db, "a", "b") {
                     outcome.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
                 }
-                // The gap between two files is not latched, the range that they replace is.
+                // Writers of keys in the gap between two ingested files do not wait. If the ingestion
+                // replaces the whole range, they do.
                 let gap = try_each_way(&db, "o", "b");
                 for outcome in try_each_way(&db, "e", "b")
                     .into_iter()
@@ -185,7 +186,8 @@ fn writers_go_on_while_a_file_goes_to_l0() {
             "z=old"
         ]
     );
-    // No snapshot changes: one taken before the ingestion shows the old rows, one that waited the new ones.
+    // No snapshot changes: one taken before the ingestion shows the old rows, a snapshot that waited for the
+    // ingestion shows the new ones.
     let taken = std::mem::take(&mut *snapshots.lock().unwrap());
     for snapshot in taken {
         let snapshot = snapshot.join().unwrap();
@@ -262,9 +264,10 @@ fn a_close_ends_an_ingestion_and_its_waiters() {
         }
     };
     beside(&faults, act);
-    // The ingestion or the writers may come first.
+    // The result is ignored, because either the ingestion or the writers may come first.
     let _ = db.ingest_external_file(&[file], &IngestExternalFileOptions::default());
-    // The lock is released first: the close writes, and so calls `act`.
+    // The lock of `waiters` is released before the joins: the close writes, and so calls `act`, which takes
+    // the lock.
     let waiting = std::mem::take(&mut *waiters.lock().unwrap());
     for waiter in waiting {
         let _ = waiter.join().unwrap();
@@ -443,7 +446,7 @@ fn a_crash_while_tables_are_cut_leaves_the_old_rows_or_the_new() {
     assert!(seen[&false] > 0 && seen.len() == 2, "{seen:?}");
 }
 
-/// Rows that are written beside an ingestion survive a crash in their order: a row that is there has all
+/// Rows that are written during an ingestion survive a crash in their order: a row that is there has all
 /// earlier ones, and the files, if they are there, have every row with a lower sequence number.
 #[test]
 fn a_crash_loses_no_row_that_is_older_than_the_files() {
@@ -464,7 +467,7 @@ fn a_crash_loses_no_row_that_is_older_than_the_files() {
             written.push((row, db.latest_sequence_number()));
         }
     };
-    // The search for tables that overlap reads between the syncs of the WAL.
+    // The ingestion reads tables, in its search for overlaps, between its syncs of the WAL.
     beside_ops(&faults, &[Op::Read, Op::Append, Op::Sync], act);
     let (last, images) = images_of_changes(&mem, &faults, rng.u64(..), || {
         db.ingest_external_file(&[file], &IngestExternalFileOptions::default())
@@ -594,10 +597,11 @@ fn numbers_are_not_used_again_in_a_wal_that_began_above_them() {
                 });
             }
         };
-        // The flush waits, so that only the ingestion creates tables.
+        // Background work is paused, so that only the ingestion creates tables.
         db.pause_background_work().unwrap();
         let call = Rule::new(Action::Call(Arc::new(beside))).on([Op::Create]);
-        // The first table is the file itself, the next ones are cut.
+        // The rule skips the first created table, which is the ingested file; the next ones are tables that
+        // are cut.
         faults.add(call.path_ends_with(".sst").skip(1).times(1));
         if fails {
             let fail = Rule::new(Action::Fail(ErrorKind::Io)).on([Op::Create]);
@@ -609,7 +613,8 @@ fn numbers_are_not_used_again_in_a_wal_that_began_above_them() {
         db.put(b"z", b"later").unwrap();
         let crashed = mem.process_death_clone();
         db.continue_background_work().unwrap();
-        // A flush that had not begun before the next pause would leave no room for another memtable.
+        // The wait is necessary: a flush that has not begun before the next pause would leave no room for
+        // another memtable.
         db.wait_for_compact().unwrap();
         let reopened = Db::open(&ingest::options(Arc::new(crashed)), DIR).unwrap();
         assert_eq!(reopened.get(b"z").unwrap().as_deref(), Some(&b"later"[..]));

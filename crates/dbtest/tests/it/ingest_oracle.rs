@@ -244,7 +244,7 @@ fn databases_of_rocksdb_take_files_of_ours() {
             key.resize(key.len() + family.comparator().timestamp_size(), 0);
             key
         };
-        // The keys are beyond all existing ones, in either order.
+        // The new keys are after all existing ones in the order of the family's comparator.
         let keys = match family.comparator().name().contains("Reverse") {
             true => [&b"\0\0b"[..], &b"\0\0a"[..]],
             false => [&b"\xff\xff\xffa"[..], &b"\xff\xff\xffb"[..]],

@@ -49,7 +49,7 @@ impl Refused {
         let error = self.db.ingest_external_files(args).unwrap_err();
         assert_eq!(error.kind(), kind, "{what}: {error}");
         assert!(error.to_string().contains(text), "{what}: {error}");
-        // A flush before the ingestion is not part of it, so its tables are not counted.
+        // A flush before the ingestion is not part of the ingestion, so the flushed tables are not counted.
         let mut tables = tables_in(&self.mem);
         tables.retain(|name| !live_names(&self.db).contains(name));
         assert_eq!((tables, outside()), (Vec::new(), files), "{what}");
@@ -57,7 +57,7 @@ impl Refused {
         self.db.put(b"after", what.as_bytes()).unwrap();
     }
 
-    /// A file in which the bytes `from` are replaced once by `to`, of the same length.
+    /// A file in which the bytes `from` are replaced once by the bytes `to`, which have the same length.
     fn edited(&self, name: &str, from: &[u8], to: &[u8]) -> PathBuf {
         let path = write_file(&self.options, name, &["p:old", "q:new"]);
         let mut bytes = self.mem.read_file(&path).unwrap();
@@ -78,7 +78,7 @@ fn what_cannot_be_ingested_is_refused_and_the_directory_is_as_it_was() {
     let options = &refused.options;
     let good = || write_file(options, "good", &["x:1", "z:1"]);
 
-    // A file that is not a table, and a missing file.
+    // The refused files are one that is not a table and one that is missing.
     let nothing = PathBuf::from("/outside/nothing");
     refused.with(
         "missing",
@@ -164,7 +164,7 @@ fn what_cannot_be_ingested_is_refused_and_the_directory_is_as_it_was() {
     let file = refused.edited("damaged", b"old", b"odd");
     refused.with("checksum", &verify, &[good(), file], ErrorKind::Corruption, "");
 
-    // Entries out of order, without checksums that would show it.
+    // The refused file has entries out of order, and no checksums that would show it.
     let mut unchecked = options.clone();
     unchecked.column_family.table.checksum = esker::ChecksumType::None;
     let file = write_file(&unchecked, "disorder", &["p1:a", "p2:b", "p3:c"]);
@@ -174,7 +174,7 @@ fn what_cannot_be_ingested_is_refused_and_the_directory_is_as_it_was() {
     refused.mem.write_file(&file, &bytes).unwrap();
     refused.with("order", &verify, &[file], ErrorKind::Corruption, "out of order");
 
-    // Combinations of options that permit no way of ingesting.
+    // These combinations of options permit no way of ingesting the file.
     let overlapping = || write_file(options, "overlapping", &["b:2"]);
     let no_seqno = IngestExternalFileOptions {
         allow_global_seqno: false,
@@ -288,7 +288,7 @@ fn versions_that_nobody_knows_are_refused() {
     ] {
         let file = write_file(&unchecked, "versioned", &["p:old"]);
         let mut bytes = refused.mem.read_file(&file).unwrap();
-        // The name of the property shares a prefix with the one before it.
+        // The name of the property is stored without the prefix that it shares with the previous name.
         let name = b"version\x02\0\0\0";
         let at = bytes
             .windows(name.len())

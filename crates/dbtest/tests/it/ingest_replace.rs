@@ -190,7 +190,7 @@ fn files_whose_contents_are_known_are_not_opened() {
         move_files: true,
         ..usual.clone()
     };
-    // The file must not be opened under its old path.
+    // The rule makes an open of the file under its old path fail: the ingestion must not need it.
     let rule = faults.add(
         Rule::new(Action::Fail(ErrorKind::Io))
             .on([Op::Open])
@@ -205,8 +205,8 @@ fn files_whose_contents_are_known_are_not_opened() {
     );
     assert_eq!(files::check(&db).unwrap(), "");
 
-    // These requests are refused: another file under this path, one info too few, and options that need the
-    // file to be opened.
+    // Ingestions with known metadata are refused for another file under the path, for one metadata record too
+    // few, and with options that need the file to be opened.
     let other = write("2", &["longer", "than", "what"]);
     let mut wrong = with(&info, &usual);
     wrong.external_files = vec![other.file_path.clone()];

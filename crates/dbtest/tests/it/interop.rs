@@ -216,7 +216,7 @@ fn fixtures_take_a_thousand_writes() {
         {
             let db = Db::open(&options, dir.path()).unwrap();
             model = Rows::new(&db, merge);
-            // With timestamps, the latest rows differ from the rows expected at 400.
+            // With timestamps, the latest rows differ from the rows expected at timestamp 400.
             let start = if timestamps {
                 rows(&db, &read(1 << 40), false)
             } else {
@@ -573,7 +573,7 @@ fn a_database_left_open_is_recovered() {
             for entry in fs::read_dir(dir.path()).unwrap() {
                 let entry = entry.unwrap();
                 match fs::copy(entry.path(), copy.path().join(entry.file_name())) {
-                    // The file was obsolete, and was deleted during the copy.
+                    // A file that does not exist any more was obsolete, and was deleted during the copy.
                     Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                     copied => drop(copied.unwrap()),
                 }

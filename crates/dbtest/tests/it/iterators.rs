@@ -385,8 +385,8 @@ fn a_tailing_iterator_sees_what_is_there_when_it_seeks() {
     iter.seek(&key(98));
     db.put(b"key0098a", b"").unwrap();
     assert_eq!(keys_of(&mut iter), ["key0098", "key0099"]);
-    // A tailing iterator shows new rows in its memtable, after a range deletion there, and in memtables and
-    // tables of later flushes and compactions.
+    // A tailing iterator shows rows that are written after its creation: in its memtable, also after a range
+    // deletion there, in later memtables, and in tables that flushes and compactions write.
     iter.seek(&key(98));
     assert_eq!(keys_of(&mut iter), ["key0098", "key0098a", "key0099"]);
     db.delete_range_cf_opt(&family, key(98), key(99), &write).unwrap();
@@ -514,7 +514,8 @@ fn an_iterator_passes_over_no_more_than_it_may() {
     };
     let incomplete =
         |iter: &DbIterator| !iter.valid() && iter.status().unwrap_err().kind() == ErrorKind::Incomplete;
-    // Each deletion hides a row; a change of direction skips the current row.
+    // The limit of skipped entries counts deletions and the rows that they hide; a change of direction skips
+    // the current row.
     let mut enough = limited(21);
     enough.seek(&key(10));
     assert_eq!(enough.key(), key(20));
@@ -567,8 +568,8 @@ fn a_read_goes_no_further_than_its_tier() {
         ..ReadOptions::default()
     };
     let may_exist = |key: &[u8]| db.key_may_exist_cf(&family, key).unwrap();
-    // The calls for tables; others do not count, because background threads still remove files and write the
-    // LOG.
+    // Only file operations on tables are compared, because background threads still remove files and write
+    // the LOG.
     let asked_of_tables = || -> Vec<String> {
         let lines = log.take();
         lines
@@ -642,7 +643,7 @@ fn who_pins_what_is_told() {
     db.put(b"a", b"1").unwrap();
     clock.advance(Duration::from_secs(3));
     let third = db.iter();
-    // The iterators hold a memtable and a table each that are still in use.
+    // Each of the iterators holds a memtable and a table that the database still uses.
     let pins = db.pins();
     assert!(pins.super_versions.is_empty());
     let ages = |pins: &Pins| -> Vec<u64> { pins.iterators.iter().map(|open| open.age.as_secs()).collect() };
@@ -686,7 +687,7 @@ fn who_pins_what_is_told() {
         held.number
     );
     assert!(text.contains(&line), "{text}");
-    // An iterator keeps its age when it is refreshed.
+    // A refresh does not reset the age of an iterator.
     let mut third = third;
     third.refresh(None).unwrap();
     let pins = db.pins();

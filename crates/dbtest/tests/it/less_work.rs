@@ -76,8 +76,8 @@ fn a_compaction_leaves_the_cache_as_it_is() {
 
         rewrite_family(&db, &other);
         let after = cache.stats();
-        // An output is opened for a check; its index and filter may be inserted if they are kept in the
-        // cache, but no data block.
+        // The engine opens each output of a compaction for a check, which may insert the index and filter
+        // into the cache, but no data block.
         let parts = if index_in_cache { 4 } else { 0 };
         assert!(after.inserts - hot.inserts <= parts, "{hot:?} {after:?}");
         let misses = after.misses;
@@ -281,7 +281,7 @@ fn a_tuned_rate_follows_the_jobs() {
     let risen = limiter.bytes_per_second();
     assert!(risen > begun + begun / 10, "{begun} {risen}");
     assert!(limiter.total_bytes_through(None) > 1_000_000);
-    // A small flush long afterwards; no job has waited most of the time.
+    // A small flush runs long afterwards; most of the time no job has waited.
     clock.advance(PERIOD * 1_000);
     db.put(key(1), b"small").unwrap();
     flush();

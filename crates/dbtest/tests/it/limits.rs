@@ -85,7 +85,7 @@ fn a_hundred_thousand_snapshots_are_held() {
             snapshot: Some(snapshots[at as usize].clone()),
             ..ReadOptions::default()
         };
-        // The last write of the key at or before the snapshot.
+        // The number of the last write of the key at or before the snapshot.
         let sought = rng.u64(..KEYS);
         let written = at - (at + KEYS - sought) % KEYS;
         let value = db.get_cf_opt(&family, key(sought), &read).unwrap();
@@ -164,7 +164,7 @@ fn work_with_tombstones(db: &Db, tombstones: u64, mut step: impl FnMut(&'static 
         &mut step,
         ["Gets from the memtable", "a scan of the memtable"],
     );
-    // The snapshot keeps the covered rows in the file.
+    // The snapshot keeps the rows that the tombstones cover in the flushed file.
     let snapshot = db.snapshot();
     flush(db);
     step("flush");
@@ -209,7 +209,7 @@ fn what_range_tombstones_cost_is_linear() {
     for ((step, few), (_, many)) in few.into_iter().zip(many) {
         let most = match step {
             _ if step.starts_with("Gets") => 2 * few,
-            // The tree of tombstones has one more level at most.
+            // With ten times as many tombstones, their tree has at most one more level.
             "a scan of the memtable" => 20 * few,
             _ => 13 * few,
         };

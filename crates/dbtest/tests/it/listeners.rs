@@ -336,7 +336,7 @@ fn each_table_that_is_begun_is_told_of_and_how_it_ended() {
         assert_eq!(*ended, ("created", *number, None), "{told:?}");
     }
 
-    // A table that cannot be created, and one that cannot be completed.
+    // The faults are a table that cannot be created, and one that cannot be completed.
     for op in [Op::Create, Op::Append] {
         let rule = faults.add(
             Rule::new(Action::Fail(ErrorKind::NoSpace))
@@ -424,7 +424,7 @@ fn each_blob_file_that_is_begun_is_told_of_and_how_it_ended() {
         "{files} {reasons:?}"
     );
 
-    // The third of several blob files cannot be written: none of them is installed.
+    // The third of several blob files of a flush cannot be written, so none of them is installed.
     let before = events.all().len();
     let rule = Rule::new(Action::Fail(ErrorKind::NoSpace)).on([Op::Create]);
     faults.add(rule.path_ends_with(".blob").skip(2));

@@ -104,7 +104,7 @@ impl Closed {
         drop(reader);
         assert_eq!(std::fs::read(wal).unwrap(), *whole, "{what}: it was read twice");
 
-        // The bytes stay missing, so this time they are reported as corruption.
+        // The bytes of the WAL stay missing this time, so they are reported as corruption.
         std::fs::write(wal, &early).unwrap();
         let (reader, events) = read(dir, mode, None);
         match reader {
@@ -124,7 +124,8 @@ impl Closed {
     }
 }
 
-/// Opens the database for reading. With `whole`, the WAL has these contents from its second read on.
+/// Opens the database for reading. With `whole`, the WAL at that path has the given contents from its second
+/// read on.
 fn read(dir: &Path, mode: RecoveryMode, whole: Option<(&Path, &[u8])>) -> (esker::Result<Db>, Arc<Events>) {
     let faults = FaultFs::new(Arc::new(PosixFs::new()));
     if let Some((wal, bytes)) = whole {

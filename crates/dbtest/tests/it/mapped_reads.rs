@@ -94,7 +94,7 @@ fn a_get_through_a_map_fetches_what_it_needs() {
     };
     options.advise_random_on_open = true;
     let advised = bytes_per_get(dir.path(), &options).expect("fetched from the disk, as it was before");
-    // A block of 4 KiB spans two pages.
+    // A Get reads 2 to 8 KiB on average, because a block of 4 KiB spans two pages.
     println!("{advised} bytes a Get, {unadvised} if the kernel guesses");
     assert!((2048..=8192).contains(&advised), "{advised} bytes a Get");
     assert!(unadvised > 2 * advised, "{unadvised} and {advised} bytes a Get");

@@ -112,7 +112,7 @@ fn run_child(dir: &Path, how: &str) {
     assert!(text.contains("the ledger is right"), "{text}");
 }
 
-/// The test that the tests above run in a child process.
+/// The body of the memory tests, which they run in a child process.
 #[test]
 #[ignore = "other tests run it in a process of its own"]
 fn child() {
@@ -131,8 +131,8 @@ fn hold(dir: &Path) {
     const ITERATORS: usize = 1000;
     let db = Db::open(&options(false, CacheType::Lru), dir).unwrap();
     let family = db.default_column_family();
-    // Pages of files do not count: the windows of the WAL are such pages, and so are the pages of the
-    // program, which are loaded when they first run.
+    // The comparison leaves out pages of files: the windows of the WAL are such pages, and so are the pages
+    // of the program, which are loaded when they first run.
     let counted = |ledger: &MemoryLedger| ledger.total() - ledger.wal_windows;
     let (mut before, mut ledger_before) = (0, 0);
     let mut held = Vec::with_capacity(4 * ITERATORS);
@@ -364,7 +364,7 @@ fn open_tables_are_charged_to_the_cache() {
         charged(&roomy).entries == 0
     });
 
-    // A strict cache without room refuses the table.
+    // A strict block cache without room refuses the index of the table, and the read fails.
     options.column_family.table.block_cache = Some(cache(500, true));
     let opened = Db::open(&options, "/db").and_then(|db| db.get(b"key00001"));
     let error = opened.unwrap_err();

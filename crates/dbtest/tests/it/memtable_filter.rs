@@ -98,7 +98,7 @@ impl Reader<'_> {
                 assert_eq!(iter.valid(), up_to > 5);
                 iter.status().unwrap();
             }
-            // The bounds have other prefixes than the key of the seek.
+            // The iterator's bounds have other prefixes than the key of the seek.
             let (from, to) = (key(rng, false), key(rng, false));
             let (from, to) = (from.clone().min(to.clone()), from.max(to));
             iter.set_bounds(Some(&from), Some(&to));

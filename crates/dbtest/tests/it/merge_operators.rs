@@ -82,7 +82,7 @@ fn operators_come_out_of_the_options_file_and_merge_as_rocksdb_does() {
             .collect()
     };
     assert_eq!(before[0], "0x6B : 0x35\n0x6E6577 : 0x37\n");
-    // The result is 1,3,4,8: the operator drops the base value.
+    // The expected result of the sortlist operator is 1,3,4,8, without the base value.
     assert_eq!(before[2], "0x6B : 0x312C332C342C38\n");
     assert_eq!(before[6], "0x6B : 0x613A62\n");
     // The options name no operator: it comes from the OPTIONS file, with its delimiter.

@@ -1,4 +1,4 @@
-//! Missing WALs: one that is gone from the middle, and WALs whose names are not durable yet.
+//! Missing WALs: one that is missing in the middle of the sequence, and WALs whose names are not durable yet.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ fn three_wals(recycled: usize) -> (MemFs, Vec<u64>) {
     let db = Db::open(&options, DIR).unwrap();
     for (nth, key) in ["a", "b", "c"].into_iter().enumerate() {
         if nth > 0 {
-            // A checkpoint begins a WAL and flushes nothing.
+            // A checkpoint with this option begins a WAL and flushes nothing.
             let with_wals = esker::CheckpointOptions {
                 log_size_for_flush: u64::MAX,
             };
@@ -88,7 +88,7 @@ fn a_missing_wal_is_noticed_and_what_lies_behind_it_is_kept() {
                 let expected = match mode {
                     PointInTime => Ok(prefix),
                     SkipAnyCorruptedRecords => Ok(rest),
-                    // If the last WAL is missing, no other names it.
+                    // A missing last WAL is not noticed, because no other WAL names it.
                     _ if missing == 2 => Ok(rest),
                     _ => Err(()),
                 };
@@ -148,7 +148,7 @@ fn a_wal_goes_only_when_the_manifest_says_that_it_is_not_needed() {
             ..options.clone()
         };
         let db = Db::open(&options, DIR).unwrap();
-        // These families have no rows, and never record that they need no older WAL.
+        // The families `idle` and `cold` have no rows, and never record that they need no older WAL.
         for name in ["idle", "cold"] {
             if db.column_family(name).is_none() {
                 db.create_column_family(name, &options.column_family).unwrap();
@@ -229,8 +229,8 @@ fn the_wals_of_a_dropped_family_go_when_the_manifest_says_so() {
     assert!(!left.exists(Path::new("/db/lost")).unwrap());
 }
 
-/// The directory is synced once, before the first sync of a WAL is acknowledged, and never for a write
-/// without sync.
+/// The directory of the WALs is synced once, before the first sync of a WAL is acknowledged, and never for a
+/// write without sync.
 #[test]
 fn the_name_of_a_wal_is_durable_when_its_first_sync_is_acknowledged() {
     for wal_dir in ["", "/wals"] {
@@ -266,7 +266,7 @@ fn the_name_of_a_wal_is_durable_when_its_first_sync_is_acknowledged() {
             assert_eq!(synced(&log), 1, "{place}: the first sync");
             write(true);
             assert_eq!(synced(&log), 0, "{place}: the second sync");
-            // The flush begins the next WAL, whose first sync is checked in turn.
+            // The flush begins the next WAL, whose first sync is checked like that of the previous WAL.
             db.flush().unwrap();
             synced(&log);
         }

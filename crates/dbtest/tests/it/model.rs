@@ -56,7 +56,7 @@ fn histories_equal_the_model() {
     );
 }
 
-/// Tells the watchdog of every step of a history.
+/// Notifies the watchdog of every step of a history.
 struct Heart {
     watchdog: Watchdog,
     place: Arc<Mutex<HistoryProgress>>,
@@ -164,7 +164,7 @@ impl Drop for History {
 impl History {
     fn new(mut rng: TestRng, heart: Arc<Heart>) -> History {
         heart.place.lock().unwrap().seed = rng.seed();
-        // Most databases are in memory, which is faster, but only a disk has mapped WALs.
+        // Most databases are in memory, which is faster, but only databases on a disk have mapped WALs.
         let directory = rng.one_in(10).then(|| TempDir::new().unwrap());
         let fs: Arc<dyn FileSystem> = match &directory {
             Some(_) => Arc::new(PosixFs::new()),
@@ -395,7 +395,7 @@ impl History {
     /// A random operation that is valid after the history so far.
     fn operation(&mut self, family: usize) -> Op {
         match self.rng.u32(..20) {
-            // The result of a merge would be too long.
+            // With a merge operator the result of a merge onto a row of the maximum length is too long.
             0 if self.families[family].options.merge_operator.is_none() && self.rng.one_in(300) => {
                 Op::Put(self.key(), vec![b'l'; ROW_LIMIT])
             }
@@ -852,7 +852,7 @@ impl History {
         ));
         let compacted = self.db().compact_files(&handle, &numbers, output_level, &options);
         if let Err(error) = compacted {
-            // The compaction is refused if one in the background has the files, or has replaced them.
+            // The compaction is refused if a background compaction has the files, or has replaced them.
             assert!(
                 matches!(error.kind(), ErrorKind::Aborted | ErrorKind::InvalidArgument),
                 "{error}"

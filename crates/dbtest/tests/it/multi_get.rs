@@ -28,7 +28,7 @@ fn options(fs: Arc<dyn vfs::FileSystem>, filter: FilterPolicy) -> Options {
     family.level0_file_num_compaction_trigger = 3;
     family.table.block_size = 256;
     family.table.filter_policy = filter;
-    // The cache is too small for all blocks, so it has some of them.
+    // The block cache is too small for all blocks, so that some of them are read from the files.
     family.table.block_cache = Some(Cache::lru(CacheOptions {
         capacity: 48 << 10,
         ..CacheOptions::default()

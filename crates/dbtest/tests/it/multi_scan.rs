@@ -238,8 +238,8 @@ fn blocks_are_read_together(cached: bool, index_type: IndexType) {
             .to_vec(),
         ..MultiScanArgs::default()
     };
-    // The block of the upper bound is the last one read: 10..13 and 15..18 with the gap between them, and
-    // 100..104.
+    // The reads include the block of each upper bound: blocks 10 to 13 and 15 to 18 with the gap between them
+    // are one read, and 100 to 104 another.
     let expected = |what: &str| {
         vec![
             format!("{what} {}", blocks(10, 8)),

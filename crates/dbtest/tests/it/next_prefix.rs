@@ -223,7 +223,7 @@ fn random_walks_find_the_next_prefix() {
             wander(&mut rng, &mut iter, &rows, &cmp, &*own);
             drop(iter);
             if !written.is_empty() {
-                // The model already has these rows, so the database gets them too.
+                // The rows of the batch are in the model, so they are written to the database too.
                 let batch = batch.into_write_batch();
                 db.write(batch).unwrap();
                 snapshots.push((db.snapshot(), model.last_seqno()));
@@ -258,7 +258,7 @@ fn it_steps_a_little_and_seeks_far() {
     let sought: Vec<bool> = moves.iter().map(|moved| moved.sought).collect();
     let long = usize::from(b'p' - b'a');
     assert_eq!((steps[..5].to_vec(), steps[long - 1]), (vec![5, 4, 3, 2, 1], 1));
-    // The iterator learns again that plain steps suffice.
+    // After the long prefixes the iterator learns again that plain steps to the next prefix suffice.
     assert!(steps[long..].iter().all(|&steps| steps <= 1));
     assert!(sought[..long].iter().all(|sought| *sought));
     assert!(!sought[long + 1..].iter().any(|sought| *sought), "{moves:?}");
@@ -273,7 +273,7 @@ fn it_steps_a_little_and_seeks_far() {
     iter.next_prefix();
     assert!(!iter.valid());
     iter.status().unwrap();
-    // There is no next prefix beyond a bound either.
+    // An iterator has no next prefix beyond its bounds.
     iter = db.iter_opt(&ReadOptions {
         iterate_upper_bound: Some(b"d".to_vec()),
         ..ReadOptions::default()

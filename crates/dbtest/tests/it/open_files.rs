@@ -151,7 +151,7 @@ fn iterators_share_tables_that_are_more_than_may_be_open() {
     }
     assert_eq!(descriptors(dir).0, FILES as usize);
     drop(iterators);
-    // Opening another table closes those that are no longer held.
+    // Opening another table closes the tables that no iterator holds any more.
     db.put(b"z", b"z").unwrap();
     flush(&db);
     assert_eq!(db.get(b"z").unwrap(), Some(b"z".to_vec()));
@@ -172,7 +172,7 @@ fn small(recycle_log_file_num: usize) -> Options {
     }
 }
 
-/// Writes about a megabyte over the same rows, which fills and flushes memtables.
+/// Overwrites the same rows with about a megabyte of values, which fills and flushes memtables.
 fn overwrite(db: &Db, family: &str) {
     let family = db.column_family(family).unwrap();
     for row in 0..5_000u32 {

@@ -206,7 +206,8 @@ fn many_families_are_created_with_one_file() {
     let created = db.create_column_families(&families).unwrap();
     assert!(created.iter().map(|family| family.name()).eq(&names));
     assert_eq!(number(&fs), before + 1, "one file, and no other has had a number");
-    // The families before the one that could not be created exist, and are in the OPTIONS file.
+    // If the creation of several families fails, the families before the failed one exist, and are in the
+    // OPTIONS file.
     let error = db
         .create_column_families(&[("more", of), ("family7", of), ("others", of)])
         .unwrap_err();

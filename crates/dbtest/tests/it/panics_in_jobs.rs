@@ -113,7 +113,7 @@ impl Tried {
             assert_eq!(self.int("rocksdb.num-running-flushes"), Some(0), "{what}");
             assert_eq!(self.int("rocksdb.num-running-compactions"), Some(0), "{what}");
         }
-        // This call returns when no job is running.
+        // `pause_background_work` returns when no job is running.
         db.pause_background_work().unwrap();
         db.continue_background_work().unwrap();
         let refused = db.put(b"other", b"").unwrap_err();
@@ -131,7 +131,7 @@ impl Tried {
                 .is_err(),
             "{what}"
         );
-        // This call fails only if a compaction is due.
+        // The result is ignored: the wait fails only if a compaction is due.
         drop(db.wait_for_compact());
         db.disable_manual_compaction();
         db.enable_manual_compaction().unwrap();
@@ -176,7 +176,7 @@ impl Tried {
             }
         }
         drop(db);
-        // The database's threads have ended, so all events have arrived.
+        // The database is closed: its threads have ended, so all events have arrived.
         let told = events.all().into_iter().any(|event| match event {
             Event::BackgroundError { error, .. } => error.kind() == ErrorKind::Panicked,
             _ => false,
@@ -340,7 +340,7 @@ fn an_ingestion_whose_code_panics_leaves_nothing_reserved() {
             tried.check_stopped(Site::Compare, &what);
             tried.check_goes_on(&what);
         } else {
-            // The ingestion had changed nothing when it panicked.
+            // The ingestion that panicked has changed nothing.
             assert!(rows(&tried.db) == tried.rows, "{what}");
             tried
                 .db

@@ -145,7 +145,7 @@ fn a_read_that_panics_leaves_no_lock_and_no_pin() {
             }
         }
     }
-    // No lock is held, and no memory or file is kept: these calls succeed.
+    // The read that panicked holds no lock, memory or file, so the following calls succeed.
     db.put(b"k000", b"").unwrap();
     flush(&db);
     rewrite(&db);

@@ -31,7 +31,7 @@ fn options(fs: &MemFs) -> Options {
     }
 }
 
-/// The same options, with user code that panics when `fuse` is lit.
+/// Options of a database of these tests, with user code that panics when `fuse` is lit.
 fn panicking(fs: &MemFs, fuse: &Arc<Fuse>) -> Options {
     let mut options = options(fs);
     fuse.put_into(&mut options.column_family);
@@ -205,7 +205,7 @@ fn panics_once(what: &str, write: fn(&Db) -> Result<()>, site: Site, before: u64
     db.continue_background_work().unwrap();
     let at = before as usize;
     check_reopened(&fs, &[MODES[at % 4]], &acknowledged, &what);
-    // The close fails if rows without a WAL are lost.
+    // The close may fail if rows that were written without a WAL are lost.
     assert!(db.close().is_ok() || what.contains("unlogged"), "{what}");
     check_reopened(&fs, &[MODES[(at + 2) % 4]], &acknowledged, &what);
     true
@@ -319,7 +319,7 @@ fn an_open_survives_a_panic_at_any_step() {
                     assert!(error.message().contains(MESSAGE), "{what}: {error}");
                     assert!(fs.exists(Path::new("/db/CURRENT")).unwrap());
                 }
-                // If the open succeeds, the panic was on another thread, after the open.
+                // An open that succeeds is allowed: the panic was on another thread, after the open.
                 Ok(db) => drop(db),
             }
             check_reopened(&fs, &[MODES[before as usize % 4]], &acknowledged, &what);

@@ -104,7 +104,7 @@ fn sizes_of_tables_tell_which_are_live_held_and_obsolete() {
     assert_eq!(held.number("obsolete-sst-files-size"), 0);
 }
 
-/// Blocks the notification of one kind of event while the gate is closed.
+/// A listener that holds the notification of one kind of event while its gate is closed.
 struct Gate {
     blocks: fn(&Event) -> bool,
     closed: AtomicBool,

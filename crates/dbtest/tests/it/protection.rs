@@ -127,8 +127,8 @@ fn no_table_is_written_from_a_damaged_row_and_the_wal_still_has_it() {
         ..protected()
     };
     let trailer = SUMS + LENGTHS + key.len();
-    // The flips hit the sum of the lengths, the checksum, both bytes of the lengths, the key, the kind, the
-    // sequence number, and the value.
+    // One bit is flipped in each field of the row: the sum of the lengths, the checksum, both bytes of the
+    // lengths, the key, the kind, the sequence number, and the value.
     for at in [
         0,
         5,
@@ -234,7 +234,7 @@ fn a_bit_turned_in_a_cached_block_is_noticed_by_get_and_by_scans() {
             let place = {
                 let pinned = db.get_pinned_cf(&family, key).unwrap();
                 let start = pinned.expect("the row is there").as_ptr().addr();
-                // The tested bytes begin with the last digit of the key.
+                // The tested bytes of the memtable begin with the last digit of the row's key.
                 start - 9..start + value.len()
             };
             for address in place.clone() {
@@ -289,14 +289,14 @@ fn a_bit_turned_anywhere_in_a_batch_is_noticed_before_it_is_written() {
         scan(&db, &family).unwrap(),
         length_of_wal(),
     );
-    // The sequence number at the front is not protected, because it is only known at the write.
+    // The sequence number at the front of the batch has no checksum, because it is only known at the write.
     for at in 8..good.data_size() {
         for bit in 0..8 {
             let damaged = good.clone();
             let Some(turned) = TurnedBit::new(damaged.data().as_ptr().addr() + at, bit) else {
                 return;
             };
-            // The bit is not flipped back: the memory is freed with the batch.
+            // The flipped bit is not restored, because the memory is freed with the batch.
             std::mem::forget(turned);
             assert!(
                 damaged.verify_checksum().unwrap_err().is_corruption(),
@@ -360,7 +360,7 @@ fn batches_are_the_same_with_and_without_checksums_and_join() {
         .unwrap();
     assert_eq!(db.get(b"again").unwrap().as_deref(), Some(&b"1"[..]));
     assert_eq!(scan(&db, &family).unwrap().len(), 2);
-    // The rows 001, 002, 003, 004, 010, 011 and 020 to 029 were deleted; "again" and "key" are new.
+    // Of 40 rows, 001 to 004, 010, 011 and 020 to 029 were deleted; "again" and "key" are new.
     assert_eq!(scan(&db, &db.default_column_family()).unwrap().len(), 40 - 16 + 2);
     flush(&db);
     assert_eq!(scan(&db, &db.default_column_family()).unwrap().len(), 40 - 16 + 2);

@@ -181,7 +181,8 @@ fn across_sources() {
     expect_all(&db, &snapshot);
 }
 
-/// Rows written after a deletion are visible wherever they are stored, to the readers that should see them.
+/// Rows written after a deletion are visible wherever they are stored, to the readers whose snapshots include
+/// them.
 #[test]
 fn what_is_newer_is_not_jumped_over() {
     for flushed in [false, true] {
@@ -212,7 +213,7 @@ fn what_is_newer_is_not_jumped_over() {
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Many rows under wide deletions, in all sources, compared with a model.
+/// Many rows under wide deletions, in the memtable, L0 and lower levels, compared with a model.
 #[test]
 fn rows_under_wide_deletions_are_those_of_a_model() {
     const MANY: u32 = 300;

@@ -64,7 +64,8 @@ fn what_deletes_much_is_compacted_by_itself() {
     for dynamic in [true, false] {
         let db = open(dynamic);
         let before = bytes(&db);
-        // The range covers part of the file: a fully covered file would be dropped without a compaction.
+        // The range deletion covers only part of the file: a fully covered file would be dropped without a
+        // compaction.
         delete_range(&db, 100, 1900);
         flush(&db);
         db.wait_for_compact().unwrap();

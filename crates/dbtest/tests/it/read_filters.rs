@@ -183,7 +183,7 @@ fn runs_without_what_is_wanted_are_passed_over() {
                 found.len(),
                 model.len()
             );
-            // A seek must find the rows that a scan has found.
+            // With the filter, a seek must find the same rows as a scan.
             for _ in 0..200 {
                 let target = format!("{:05}.{}", rng.u64(..4_100), rng.u64(..4)).into_bytes();
                 iter.seek(&target);

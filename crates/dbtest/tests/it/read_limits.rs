@@ -67,7 +67,7 @@ fn after_the_deadline_tables_are_not_searched_and_iterators_stand_nowhere() {
     timed_out(iter.status().unwrap_err());
     let found = db.multi_get_cf_opt(&family, &keys, &options);
     found.into_iter().for_each(|found| timed_out(found.unwrap_err()));
-    // An iterator of a snapshot, which also checks for newer super versions.
+    // An iterator over a snapshot also checks for newer super versions as it moves.
     let later = ReadOptions {
         deadline: Some(deadline + Duration::from_secs(1)),
         snapshot: Some(db.snapshot()),
@@ -91,7 +91,7 @@ fn a_multi_get_gives_up_after_so_many_bytes() {
         db.put(key(number), [7; 10]).unwrap();
     }
     flush(&db);
-    // The keys are requested in descending order; the limit applies in their sort order.
+    // The MultiGet requests keys in descending order; its limit of bytes applies in sorted order.
     let keys: Vec<Vec<u8>> = (0..100).rev().map(key).collect();
     for (limit, read) in [
         (0, 1),
@@ -160,7 +160,7 @@ fn range_deletions_can_be_ignored() {
     db.compact_range_cf(&family, None, None).unwrap();
     // The snapshot makes compactions keep rows and tombstones.
     let _held = db.snapshot();
-    // The tombstones are first over a level, then in L0, then in memory.
+    // The three rounds put tombstones into a level, into L0 and into the memtable.
     for round in 0..3 {
         db.delete_range_cf_opt(&family, key(round * 5), key(round * 5 + 7), &write)
             .unwrap();
@@ -251,7 +251,7 @@ fn a_file_system_learns_the_timeout_of_each_read() {
     timed_out(iter.status().unwrap_err());
     assert!(slow.given_up.load(Ordering::Relaxed) >= 3);
 
-    // Later reads of the thread have no timeout, and others have enough time.
+    // The timeout does not apply to later reads of the thread; a read with a longer timeout succeeds.
     assert!(db.get(key(1)).unwrap().is_some());
     let mut iter = db.iter_opt(&patient(9));
     iter.seek(&key(1));
@@ -336,7 +336,7 @@ fn pinned_rows_stay_where_they_are() {
             );
             rows.push((iter.key().as_ptr(), iter.value().as_ptr()));
         }
-        // Rows that stay have places of their own.
+        // Rows that an iterator keeps in memory (`pin_data`) have different addresses.
         let keys: std::collections::BTreeSet<*const u8> = rows.iter().map(|row| row.0).collect();
         assert_eq!(keys.len() == rows.len(), pin_data);
     }

@@ -54,9 +54,9 @@ fn flush_old(db: &Db, clock: &ManualClock) {
     flush(db);
 }
 
-/// Lets the rows of earlier flushes grow old, and writes key 099. Its row separates them from later ones: the
-/// time may be sampled between the move of the clock and the next write, and a later sample of a sequence
-/// number takes the place of an earlier one.
+/// Advances the clock so that the rows of earlier flushes count as old, and writes key 099. Its row separates
+/// them from later ones: the time may be sampled between the move of the clock and the next write, and a
+/// later sample of a sequence number takes the place of an earlier one.
 fn grow_old(db: &Db, clock: &ManualClock) {
     put(db, [99], "between");
     pass(clock, 2 * AGE);
@@ -86,8 +86,8 @@ fn the_age_of_recent_rows_changes_while_the_database_is_open() {
             .unwrap();
     };
     set("1000");
-    // The change itself samples the time: without that sample, the old rows would get the time of a later
-    // sample.
+    // The change of the option itself samples the time: without that sample, the old rows would get the time
+    // of a later sample.
     grow_old(&db, &clock);
     put(&db, 10..15, "new");
     flush_old(&db, &clock);

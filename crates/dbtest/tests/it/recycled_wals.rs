@@ -106,7 +106,7 @@ fn nothing_is_written_over_while_deletions_are_disabled() {
     let log = LogFs::new(Arc::new(MemFs::new()), DIR);
     let db = Db::open(&options(Arc::new(log.clone()), 2), DIR).unwrap();
     write_and_flush(&db, 0);
-    // This WAL is kept for recycling, so no list of live files has it.
+    // A WAL that is kept for recycling is not in the list of live files.
     write_and_flush(&db, 1);
     log.take();
     db.disable_file_deletions();

@@ -190,7 +190,7 @@ fn the_outputs_of_a_worker_are_those_of_the_compaction() {
     flush(&db);
     compact(&db);
     assert_eq!(remote.heard(), [Status::Success]);
-    // The tables have left the directory of the worker.
+    // The database has moved the output tables out of the worker's directory.
     assert_eq!(remote.tables_of(0), [""; 0]);
     let files = db.live_files();
     assert_eq!(files.len(), 1);
@@ -208,7 +208,7 @@ fn the_outputs_of_a_worker_are_those_of_the_compaction() {
     let left = [(b"a".to_vec(), b"new".to_vec())];
     assert_eq!(rows(&db), left);
     db.verify_checksum().unwrap();
-    // The next compaction has no snapshot to keep rows for.
+    // The second compaction runs without a snapshot, so it drops old versions.
     rewrite(&db);
     assert_eq!(db.live_files()[0].num_entries, 1);
     db.close().unwrap();
@@ -369,7 +369,7 @@ fn an_unusable_result_is_not_installed() {
         assert_merged(&db);
         db.close().unwrap();
         drop(db);
-        // The next open would delete what is left.
+        // The files are counted before the next open, which deletes the files that no version has.
         assert_eq!(tables(&*remote.fs, Path::new(DB)).len(), 1, "{name}");
         let db = Db::open(&options(&remote), DB).unwrap();
         assert_merged(&db);
@@ -473,7 +473,7 @@ fn a_worker_refuses_a_job_that_it_cannot_run() {
     let other = edited(&input, "options_file_number=", "options_file_number=99");
     assert!(remote.run(&other, Path::new("/out")).is_err());
     assert_eq!(tables(&*remote.fs, Path::new("/out")), [""; 0]);
-    // The directory of the database is no place for outputs.
+    // A job whose output directory is the database's own directory is refused.
     assert!(remote.run(&input, Path::new(DB)).is_err());
     remote.run(&input, Path::new("/out")).unwrap();
     let written = tables(&*remote.fs, Path::new("/out"));

@@ -200,7 +200,8 @@ fn after_a_change_of_the_manifest_that_had_no_room() {
                 options.column_family.disable_auto_compactions = true;
                 options.max_manifest_file_size = if rotates { 0 } else { 1 << 30 };
                 let db = Db::open(&options, DIR).unwrap();
-                // With several families, a flush also syncs the directory of the WALs.
+                // With several families a flush also syncs the directory of the WALs, which would change the
+                // number of the failing operation.
                 let families = if op == Op::SyncDir { 2 } else { 3 };
                 if families > 2 {
                     db.create_column_family("other", &ColumnFamilyOptions::default())
@@ -223,7 +224,7 @@ fn after_a_change_of_the_manifest_that_had_no_room() {
                 }
                 assert_eq!(rows(&db), 200, "reads go on: {context}");
                 db.put(b"x", b"y").unwrap_err();
-                // The database can be opened with either MANIFEST.
+                // After a crash the database can be opened with the old or with the new MANIFEST.
                 let again = |fs: MemFs| {
                     let again = Options {
                         fs: Arc::new(fs),
@@ -319,7 +320,8 @@ fn what_the_manifest_had_no_room_for_did_not_happen() {
 fn each_step_that_has_no_room_is_resumed_from_whenever_there_is_some() {
     type Cause = fn(&Db);
     fn flushes(db: &Db) {
-        // The flush may succeed: a MANIFEST is begun after the table is installed.
+        // The result is ignored: the flush may succeed, because the new MANIFEST is begun after the table is
+        // installed.
         let _ = db.flush();
     }
     fn writes(db: &Db) {
@@ -580,13 +582,13 @@ fn after_a_write_that_had_no_room_every_recovery_mode_opens_what_a_process_left(
             disk.create_dir_all(&path).unwrap();
             let db = Db::open(&options(&faults), &path).unwrap();
             put(&db, 0, 10);
-            // The directory is copied below: the first MANIFEST must be deleted by then.
+            // The wait is necessary: the first MANIFEST must be deleted before the directory is copied.
             db.wait_for_purge().unwrap();
             let rule = Rule::new(Action::FailAfter(ErrorKind::NoSpace)).with_seed(seed);
             faults.add(rule.on([Op::Append]).path_ends_with(".log"));
             let error = db.put(b"refused", vec![b'r'; len]).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NoSpace);
-            // The files as another process would find them now.
+            // The copy has the files as another process would find them now.
             let left = MemFs::new();
             for file in disk.list(&path).unwrap() {
                 let bytes = disk.read_file(&path.join(&file)).unwrap();
@@ -606,7 +608,7 @@ fn after_a_write_that_had_no_room_every_recovery_mode_opens_what_a_process_left(
                     .unwrap_or_else(|error| panic!("{name}, {len}, {mode:?}: {error}"));
                 assert_eq!(rows(&db), 10);
             }
-            // The database itself continues after the acknowledged rows.
+            // The open database, too, continues with all acknowledged rows.
             faults.clear_rules();
             db.resume().unwrap();
             put(&db, 10, 20);

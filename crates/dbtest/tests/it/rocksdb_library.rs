@@ -9,8 +9,8 @@ use esker::{Db, FeedEvent, FeedOptions, Operation, Options, ReadOptions, UserCom
 use tempfile::TempDir;
 use testkit::oracle;
 
-/// Opens the database in the second argument, as the first one says, applies the others to it, and leaves it as
-/// a process that dies does.
+/// Opens the database in the second argument in the way that the first one names, applies the operations in
+/// the other arguments, and exits without closing it.
 const SCRIPT: &str = r#"
 import ctypes, os, sys
 lib = ctypes.CDLL("librocksdb.so.7.8")
@@ -161,7 +161,7 @@ fn updates_of_the_other_are_read_from_live_and_archived_wals() {
     }
     assert_eq!(fed, ["a:1,b:2", "c:3", "d:4", "e:5"]);
     drop(feed);
-    // Ours, in one WAL that is archived and in one that is live.
+    // Esker's rows are in an archived WAL and in a live one.
     db.put(b"f", b"6").unwrap();
     flush(&db);
     let mut batch = WriteBatch::new();
@@ -219,7 +219,8 @@ fn merges_of_the_other_are_resolved_as_of_a_timestamp() {
         [1, 3, 4].map(|timestamp| get(&db, timestamp, "b")),
         [None, None, Some(7)]
     );
-    // Ours go on above theirs, in memory, in a table of their own, and merged into one.
+    // Esker adds operands to those of RocksDB: in memory, in a table of their own, and compacted into one
+    // table.
     let family = db.default_column_family();
     let merge = |timestamp: u64, key: &str, number: u64| {
         let mut batch = WriteBatch::new();

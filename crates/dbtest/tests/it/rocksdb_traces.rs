@@ -1,4 +1,5 @@
-//! Traces both ways: RocksDB's analyzers read ours, and ours are read from RocksDB's `db_bench`.
+//! Traces in both directions: RocksDB's analyzers read Esker's traces, and Esker reads those of RocksDB's
+//! `db_bench`.
 
 use std::path::Path;
 use std::process::Command;

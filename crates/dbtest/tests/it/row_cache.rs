@@ -79,7 +79,7 @@ fn a_second_get_reads_no_block() {
     assert_eq!(get(&db, &read, "b"), None);
     assert_eq!(count(&options, Ticker::RowCacheMiss), misses + 1);
 
-    // A row in the cache is found without a read of a file, which a row elsewhere needs.
+    // A row in the cache is found without a read of a file; a row that is not in the cache needs one.
     let in_memory = ReadOptions {
         read_tier: ReadTier::BlockCache,
         ..ReadOptions::default()
@@ -110,7 +110,8 @@ fn rows_of_a_file_of_before_are_not_those_of_its_successor() {
     flush(&db);
     compact(&db);
     for _ in 0..2 {
-        // The compacted table has both versions. Each reader has its own row.
+        // The compacted table has both versions of the key, and the row cache keeps a separate row for each
+        // reader.
         assert_eq!(get(&db, &read, "a").unwrap(), b"2");
         assert_eq!(get(&db, &old, "a").unwrap(), b"1");
     }
@@ -145,7 +146,7 @@ fn a_get_finds_what_an_iterator_finds() {
     const KEYS: u32 = 30;
     let mut rng = testkit::rng();
     for run in 0..6 {
-        // Some caches have room for a few rows only.
+        // In some histories the row cache has room for only a few rows.
         let deletes_ranges = run % 2 == 0;
         let mut options = options([2000, 8000, 1 << 20][run % 3]);
         options.column_family.disable_auto_compactions = rng.bool();

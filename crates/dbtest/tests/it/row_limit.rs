@@ -214,8 +214,8 @@ fn what_merges_to_more_than_the_limit_is_an_error_of_its_row_alone() {
     };
     db.put(b"over", [b'o'; LOW / 2]).unwrap();
     for (key, len) in [(b"fits", LOW / 2), (b"over", LOW / 2), (b"none", LOW / 2 + 1)] {
-        // The operands are in memtables and tables, with and without a base value, and with operands in one
-        // table already.
+        // The merge operands are in memtables and in tables, with and without a base value, and several of
+        // them in one table.
         for _ in 0..2 {
             db.merge_cf_opt(family, key, vec![b'm'; len], write).unwrap();
             flush(&db);
@@ -235,7 +235,7 @@ fn what_merges_to_more_than_the_limit_is_an_error_of_its_row_alone() {
     }
     db.wait_for_compact().unwrap();
     db.close().unwrap();
-    // Nothing is lost, as a database with a higher limit for rows shows.
+    // An open with a higher limit for rows shows that no operand is lost.
     let wide = Options {
         row_limit: RowLimit::MAX,
         ..options.clone()
@@ -356,7 +356,8 @@ fn a_compaction_that_meets_a_larger_row_leaves_its_file_alone() {
             no_slowdown: true,
             ..WriteOptions::default()
         };
-        // Compactions come to an end, and writes neither wait nor fail.
+        // Although the large row cannot be rewritten, compactions come to an end, and writes neither wait nor
+        // fail.
         for round in 0..20u8 {
             let put = |key: &[u8], value: &[u8]| db.put_cf_opt(family, key, value, &at_once).unwrap();
             for key in 0..10u8 {
@@ -379,7 +380,7 @@ fn a_compaction_that_meets_a_larger_row_leaves_its_file_alone() {
         );
         let count = rows(&db).len();
         assert_eq!(count, 3 + 2 + 200, "{style}");
-        // A manual compaction returns the error, and the database continues.
+        // A manual compaction returns the error of the large row, and the database continues.
         let error = db
             .compact_range_cf_opt(family, None, None, &everything())
             .unwrap_err();
@@ -393,7 +394,7 @@ fn a_compaction_that_meets_a_larger_row_leaves_its_file_alone() {
         }
         db.put(b"c", b"and more").unwrap();
         flush(&db);
-        // After the row is deleted, its file can be compacted like any other.
+        // After the large row is deleted, its file can be compacted like any other.
         db.delete(&large).unwrap();
         rewrite(&db);
         assert!(!db.live_files().iter().any(|file| file.number == held), "{style}");
@@ -407,13 +408,15 @@ fn a_compaction_that_meets_a_larger_row_leaves_its_file_alone() {
 fn a_larger_range_deletion_leaves_its_file_alone() {
     let fs = MemFs::new();
     let (mut wide, events) = options(&fs);
-    // An automatic compaction would drop the covered file, and the range deletion with it.
+    // Automatic compactions are off, because one would drop the file that the range deletion covers, and the
+    // range deletion with it.
     wide.column_family.disable_auto_compactions = true;
     let db = Db::open(&wide, DIR).unwrap();
     let family = &db.default_column_family();
     db.put(b"b", b"1").unwrap();
     flush(&db);
-    // The file moves to the last level, so that all other levels need the range deletion.
+    // The file with the large row is moved to the last level, so that the range deletion is needed in all
+    // other levels.
     let number = db.live_files()[0].number;
     db.compact_files(family, &[number], 6, &Default::default())
         .unwrap();
@@ -446,7 +449,7 @@ fn a_larger_range_deletion_leaves_its_file_alone() {
     assert_eq!(paths.collect::<Vec<_>>(), [format!("{DIR}/{held:06}.sst")]);
     db.put(b"d", b"3").unwrap();
     assert_eq!(rows(&db).len(), 2);
-    // In the last level the range deletion is no longer needed.
+    // Once it reaches the last level the range deletion is no longer needed.
     rewrite(&db);
     assert_eq!(rows(&db).len(), 2);
     assert!(!db.live_files().iter().any(|file| file.number == held));
@@ -471,7 +474,7 @@ fn batches() -> (Vec<WriteBatch>, Sizes, Vec<Vec<u8>>) {
         for row in 0..rng.u32(1..4) {
             let mut key = format!("{number:03}-{row}").into_bytes();
             let len = *rng.pick(&[0, 1, LOW - 1, LOW, LOW + 1, 2 * LOW]);
-            // Every tenth row is above the limit, and the next one is not.
+            // Every tenth row is above the limit, and the row after it has exactly the limit.
             let len = match number % 10 {
                 3 => LOW + 1,
                 4 => LOW,
@@ -522,7 +525,8 @@ fn a_wal_with_rows_that_are_too_large_opens_and_is_kept() {
         let expected: Vec<_> = large.iter().map(|key| (key.clone(), aside.clone())).collect();
         assert_eq!(told(&events), expected);
         db.close().unwrap();
-        // The large rows are reported once, even if there was no flush since.
+        // A second open does not report the rows above the limit again, even if there was no flush since the
+        // first.
         let db = Db::open(&lowered(&wide), DIR).unwrap();
         assert_eq!(told(&events).len(), large.len());
         db.put(b"more", b"1").unwrap();
@@ -530,7 +534,7 @@ fn a_wal_with_rows_that_are_too_large_opens_and_is_kept() {
         rewrite(&db);
         assert_eq!(rows(&db).len(), small.len() + 1);
         db.close().unwrap();
-        // The kept WAL has the rows and can be replayed under a higher limit.
+        // The WAL that was kept aside has the large rows, and can be replayed under a higher limit.
         let number = kept.file_stem().unwrap().to_string_lossy().into_owned();
         fs.create_dir_all(Path::new("/again")).unwrap();
         let again = PathBuf::from(format!("/again/{number}.log"));
@@ -564,7 +568,8 @@ fn whoever_only_reads_passes_over_rows_that_are_too_large() {
     let secondary = Db::open_as_secondary(&lowered(&wide), DIR, "/secondary").unwrap();
     assert_eq!(rows(&secondary), small);
     assert_eq!(told(&events).len(), 2 * large.len());
-    // The read-only open has changed nothing: a database with a higher limit has all rows.
+    // The read-only open under the lower limit has changed nothing: a database with a higher limit has all
+    // rows.
     assert_eq!(fs.list(Path::new(DIR)).unwrap(), files);
     assert_eq!(
         rows(&Db::open(&wide, DIR).unwrap()).len(),
@@ -595,8 +600,8 @@ fn a_repair_names_rows_that_are_too_large_and_keeps_the_others() {
     assert_eq!(rows(&Db::open(&lowered(&wide), DIR).unwrap()), small);
 }
 
-/// Power is lost at any change of a file during the recovery of such a WAL: afterwards the rows within the
-/// limit are there, and the WAL of the others is kept.
+/// Power is lost at any change of a file during the recovery of a WAL with rows above the limit: afterwards
+/// all rows within the limit are there, and the WAL is kept, because it has the rows above the limit.
 #[test]
 fn a_crash_while_rows_are_set_aside_loses_none() {
     let (batches, small, _) = batches();

@@ -211,7 +211,7 @@ struct ObservedPrimary {
     next_family: u32,
     steps: Vec<String>,
     interruptions: Interruptions,
-    /// True during a catch-up that this step interrupts.
+    /// True while steps of the primary interrupt a catch-up.
     interrupting: bool,
 }
 
@@ -498,7 +498,7 @@ impl ObservedPrimary {
     }
 
     fn step(&mut self) {
-        // A family created during a catch-up, and its rows, are the most likely to be missed.
+        // A catch-up is most likely to miss families that are created during it, and their rows.
         let what = match self.interrupting && self.rng.one_in(3) {
             true => self.rng.u32(88..94),
             false => self.rng.u32(..100),
@@ -585,7 +585,7 @@ fn eventful(mem: &MemFs, operations: &Arc<AtomicU64>, happenings: &Happenings) -
     fs.add(Rule::new(Action::Call(Arc::new(move |_, _| {
         let at = operations.fetch_add(1, Ordering::SeqCst) as usize;
         let happenings = happenings.lock().unwrap();
-        // The action runs on another thread, as that of the primary would.
+        // The action runs on another thread, as an operation of the primary would.
         std::thread::scope(|scope| {
             for (number, happens) in &*happenings {
                 if *number == at {
@@ -611,7 +611,7 @@ fn a_family_comes_and_goes(mem: &MemFs, look: impl Fn(&Happenings, &AtomicU64) -
     let operations = AtomicU64::new(0);
     look(&happenings, &operations).unwrap();
     let (mut first, mut seen) = (0, 0);
-    // The moments are numbered by the file operations of `look`.
+    // `first` and `second` are numbers of file operations of `look`.
     while first <= operations.load(Ordering::SeqCst) as usize {
         for second in (first..first + 12).chain([usize::MAX]) {
             let last = db.latest_sequence_number();
@@ -821,12 +821,12 @@ fn opened_beside_a_reopening(nth: u64) -> bool {
     for key in [b"a", b"b", b"c"] {
         db.put(key, b"1").unwrap();
     }
-    // The MANIFEST has the rows' sequence numbers from now on, and only the WAL has the rows.
+    // The new family's edit of the MANIFEST has the rows' sequence numbers; only the WAL has the rows.
     db.create_column_family("other", &ColumnFamilyOptions::default())
         .unwrap();
     let (primary, reopened) = (Mutex::new(Some(db)), options.clone());
     let fault = FaultFs::new(mem);
-    // The thread that opens may hold a block, so another thread reopens.
+    // Another thread reopens the primary: the thread of the secondary may hold a block of a file.
     let reopens = Action::Call(Arc::new(move |_, _| {
         let reopen = || {
             let mut primary = primary.lock().unwrap();

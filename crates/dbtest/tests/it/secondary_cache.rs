@@ -128,7 +128,7 @@ fn rows_read_the_same_and_what_comes_back_is_counted() {
         let dummies = Ticker::CompressedSecondaryCacheDummyHits;
         assert_eq!(shared(dummies), stats.get(dummies));
         assert!(cache.usage() <= cache.capacity());
-        // The ledger has the secondary cache, by role.
+        // The memory ledger has a line for each role of entries in the secondary cache.
         let ledger = db.memory();
         let secondary = ledger.block_caches[0].secondary.clone().unwrap();
         let line = |name: &str| ledger.lines().into_iter().find(|line| line.0 == name).unwrap().1;
@@ -142,7 +142,7 @@ fn rows_read_the_same_and_what_comes_back_is_counted() {
                 .unwrap()
                 .contains("Block cache secondary, compressed, capacity: ")
         );
-        // After all files were rewritten, no block of the old ones is used.
+        // After all files were rewritten, no block of the old files is used.
         let family = db.default_column_family();
         db.compact_range_cf(&family, None, None).unwrap();
         (0..3).for_each(|_| read_all(&db, 1));

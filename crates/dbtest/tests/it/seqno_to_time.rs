@@ -26,7 +26,7 @@ fn options(fs: Arc<dyn FileSystem>, clock: &Arc<ManualClock>) -> Options {
     options
 }
 
-/// The times of the rows in each table, the oldest table first.
+/// The recorded times of the rows in each table, with the oldest table first.
 fn of_tables(db: &Db, fs: &dyn FileSystem) -> Vec<SeqnoToTimeMapping> {
     let mut files = db.live_files();
     files.sort_by_key(|file| file.number);
@@ -85,7 +85,7 @@ fn tables_know_when_their_rows_were_written() {
     rewrite(&db);
     let file = &db.live_files()[0];
     assert_eq!((file.smallest_seqno, file.largest_seqno), (0, 41));
-    // Without preserve_internal_time_seconds, the sequence numbers are not kept either.
+    // Without preserve_internal_time_seconds, compactions do not keep the sequence numbers of recent rows.
     db.close().unwrap();
     drop(db);
     let mut options = options;

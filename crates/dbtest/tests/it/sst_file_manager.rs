@@ -199,7 +199,8 @@ fn unneeded_files_become_trash_that_goes_at_the_rate() {
     db.close().unwrap();
 }
 
-/// A process ended before its trash was deleted. RocksDB's names, and ours, are found in every directory.
+/// A process ended before its trash was deleted. Trash under RocksDB's names, and under Esker's, is found in
+/// every directory.
 #[test]
 fn the_next_open_empties_the_trash() {
     for manager in [false, true] {
@@ -269,7 +270,7 @@ fn a_flush_that_reaches_the_limit_stops_writes_until_there_is_room() {
     assert_eq!(db.live_files().len(), 2, "the flush itself has succeeded");
     assert!(bench.manager.is_max_allowed_space_reached());
     assert_eq!(db.resume().unwrap_err().kind(), ErrorKind::SpaceLimit);
-    // The space limit is still exceeded at the first attempts to recover.
+    // The space limit is still exceeded at the first attempts of the automatic recovery.
     let attempts = || bench.ticker(Ticker::AutoresumeRetryTotalCount);
     wait_until("a recovery begins", || bench.ticker(Ticker::AutoresumeCount) == 1);
     let lacks_room = "the SST file manager allows less than reserved disk buffer";
@@ -286,7 +287,7 @@ fn a_flush_that_reaches_the_limit_stops_writes_until_there_is_room() {
     db.close().unwrap();
 }
 
-/// The files of one database may stop another, and its end makes room.
+/// The files of one database may stop the writes of another database, and closing the first makes room.
 #[test]
 fn the_limit_is_one_of_all_databases_together() {
     let bench = Bench::new(0);

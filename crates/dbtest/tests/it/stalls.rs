@@ -27,7 +27,7 @@ struct Gate {
 
 impl EventListener for Gate {
     fn on_event(&self, event: &Event) {
-        // The receiver is gone when the test is over.
+        // An error is ignored: the receiver is gone when the test is over.
         let _ = self.heard.lock().send(event.clone());
         if (self.holds)(event) {
             let _ = self.go.lock().recv_timeout(LONG);
@@ -182,7 +182,7 @@ fn writers_are_delayed_before_the_last_memtable_is_full() {
         ..gated(gate)
     };
     let db = Db::open(&options, "/db").unwrap();
-    // Each of the first three writes fills a memtable, which the next write switches.
+    // Each write fills a memtable, which the next write switches, until three memtables are immutable.
     for _ in 0..4 {
         db.put(b"k", [1; 80 << 10]).unwrap();
         if db.property_int(&db.default_column_family(), "rocksdb.num-immutable-mem-table") == Some(3) {
@@ -205,7 +205,7 @@ fn writers_are_delayed_before_the_last_memtable_is_full() {
     }
     drop(go);
     flush(&db);
-    // This flush may have waited for another one itself, which is a stall.
+    // Other events are skipped: the flush above may itself have waited for another one, which is a stall.
     while !matches!(
         wait_for_stall(&heard),
         Event::Stall {
@@ -268,7 +268,7 @@ fn jobs_ask_the_rate_limiter() {
     }
 }
 
-/// A listener that leaves starting compactions almost no bytes to write.
+/// A listener that takes almost all bytes of the rate limiter's period when a compaction begins.
 struct Starve(Arc<RateLimiter>);
 
 impl EventListener for Starve {
@@ -292,14 +292,14 @@ fn a_compaction_that_waits_for_the_rate_limiter_ends_with_the_database() {
     let db = Db::open(&options, "/db").unwrap();
     for round in 0..2 {
         for key in 0..4000u32 {
-            // The keys are in no order: sorted keys would not need to go to L0.
+            // The keys are written in no order: a flush of keys in order would not go to L0.
             let key = key.wrapping_mul(0x9e37_79b1);
             db.put(key.to_be_bytes(), [round; 100]).unwrap();
         }
         flush(&db);
     }
     while !matches!(heard.recv_timeout(LONG).unwrap(), Event::CompactionBegun { .. }) {}
-    // The compaction needs more than one period offers, and the next period has one byte.
+    // The compaction needs more bytes than the rate limiter's period has, and the next period has one byte.
     while limiter.total_pending_requests(Some(IoPriority::Low)) == 0 {
         std::thread::yield_now();
     }
@@ -346,8 +346,8 @@ fn databases_share_the_memory_of_their_memtables() {
     }
     assert!(most <= limit + 100_000, "{most}");
     flush(&busy);
-    // The idle database had the largest memtable, so it was flushed once, and the other was not flushed at
-    // every row.
+    // The idle database had the largest memtable, so that was flushed once; the busy database was flushed a
+    // few times, and not at every row.
     assert_eq!(idle.live_files().len(), 1);
     let files = busy.live_files().len();
     assert!((3..20).contains(&files), "{files}");
@@ -411,7 +411,7 @@ fn writers_wait_for_memory_that_is_being_flushed() {
         }
         event => panic!("{event}"),
     }
-    // The database checks for flushes of others every tenth of a second, which is not an event.
+    // A stalled database checks every tenth of a second for flushes of other databases, without an event.
     while let Ok(event) = heard.recv_timeout(Duration::from_millis(250)) {
         assert!(!matches!(event, Event::Stall { .. }), "{event}");
     }
@@ -452,7 +452,7 @@ fn memtables_that_wait_for_company_are_flushed_when_writers_wait_for_memory() {
         Db::open(&options, "/one").unwrap(),
         Db::open(&options, "/two").unwrap(),
     );
-    // One memtable of each database is immutable, and no other may be: writers of both wait.
+    // Each database has one immutable memtable and may have no other, so the writers of both databases wait.
     for key in 0..2000u32 {
         one.put(key.to_be_bytes(), [1; 1000]).unwrap();
         two.put(key.to_be_bytes(), [2; 1000]).unwrap();
@@ -541,7 +541,7 @@ fn writes_of_low_priority_are_slow_while_compactions_are_behind() {
     drop(go);
     db.wait_for_compact().unwrap();
     db.put_cf_opt(&family, b"a", b"3", &hurried).unwrap();
-    // Two writes were slowed, which is one stall.
+    // Two writes were delayed by the same condition, which is reported as one stall.
     match wait_for_stall(&heard) {
         Event::Stall {
             previous,
@@ -578,7 +578,7 @@ fn waits_for_a_locked_wal_are_told_and_counted() {
         } => (family, previous, condition, (waits, waited_micros)),
         event => panic!("{event}"),
     };
-    // No writer waits while the WAL is locked this time.
+    // This time the WAL is locked and unlocked without a waiting writer.
     db.lock_wal().unwrap();
     db.unlock_wal().unwrap();
     db.put(b"a", b"1").unwrap();
@@ -597,7 +597,7 @@ fn waits_for_a_locked_wal_are_told_and_counted() {
     assert_eq!((previous, condition), (locked, StallCondition::Normal));
     let counted = db.statistics().stall(locked);
     assert_eq!(waited, (counted.count, counted.micros));
-    // Only the first of the two in the line of writers waits for the lock.
+    // Of the two queued writers only the first counts as waiting for the lock of the WAL.
     assert!(waited.0 == 1 && waited.1 > 40_000, "{waited:?}");
     let family = db.default_column_family();
     let told = db.property(&family, "rocksdb.db-write-stall-stats").unwrap();
@@ -869,7 +869,7 @@ fn with_files_in_l0(files: u32, delayed_write_rate: u64) -> (Db, Sender<()>) {
 fn whoever_is_stopped_by_l0_holds_nobody_else_back() {
     let (db, go) = with_files_in_l0(6, 1 << 20);
     std::thread::scope(|scope| {
-        // The flush waits as writers do, and no other operation waits for it.
+        // The flush waits until the stop condition ends, and no other operation waits for the flush.
         let flush = scope.spawn(|| flush(&db));
         only_those_wait_who_are_held_back(&db, "stopped (l0-file-count-limit)", go, || ());
         flush.join().unwrap();
@@ -917,7 +917,7 @@ fn memory_of_a_family_that_was_dropped_holds_nobody_back() {
     let other = db
         .create_column_family("other", &ColumnFamilyOptions::default())
         .unwrap();
-    // The full memtable waits for a flush, which is paused.
+    // The full memtable cannot be flushed, because background work is paused.
     db.pause_background_work().unwrap();
     let hurried = WriteOptions {
         no_slowdown: true,
@@ -1008,7 +1008,7 @@ fn ends_while_somebody_writes(db: &Db, end: End) {
         let (written, error) = writes.join().unwrap();
         assert_eq!(error.kind(), esker::ErrorKind::ShutdownInProgress);
         assert!(written > 0);
-        // The end of the database has flushed rows without a WAL.
+        // The close of the database has flushed the rows without a WAL.
         db.close().unwrap();
         let options = db.options().clone();
         let db = Db::open(&options, "/db").unwrap();

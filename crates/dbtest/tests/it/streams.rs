@@ -123,7 +123,7 @@ fn tables_of_streams_are_never_rewritten() {
 #[test]
 fn tables_of_streams_are_durable_before_the_manifest_names_them() {
     let mem = MemFs::new();
-    // More tables than are synced at a time, in one memtable.
+    // One memtable gives more tables than are synced at a time.
     let mut options = options(&mem);
     options.column_family.write_buffer_size = 64 << 20;
     options.column_family.target_file_size_base = 1 << 20;
@@ -224,7 +224,8 @@ fn rows_in_no_order_beside_them_cost_what_they_would_alone() {
         let mut rng = TestRng::with_seed(seed);
         for from in (0..20_000).step_by(10) {
             writer.streams(4, from, 10, false);
-            // Keys besides those of the streams, and some among the keys that were written before.
+            // The writer also puts keys outside of the streams, and keys among those that a stream has
+            // written before.
             writer.put(format!("x{:08}", rng.u64(..100_000_000)));
             let late = rng.u64(..=from);
             writer.put(format!("{:03}:{late:08}", rng.u64(..4)));
@@ -246,7 +247,7 @@ fn streams_are_found_before_and_behind_rows_in_no_order() {
         options.column_family.streams_bypass_level0 = streams_bypass_level0;
         let mut writer = Writer::open(&options);
         let mut rng = TestRng::with_seed(seed);
-        // Half of the rows are outside the streams: thousands in each memtable.
+        // Half of the rows do not belong to a stream: thousands in each memtable.
         for from in (0..20_000).step_by(10) {
             writer.streams(4, from, 10, false);
             for _ in 0..40 {
@@ -269,7 +270,7 @@ fn a_stream_stays_above_older_rows_of_its_keys() {
     let fs = MemFs::new();
     let mut writer = Writer::open(&options(&fs));
     let mut rng = testkit::rng::rng();
-    // The keys are in no order, so that their tables are in L0.
+    // The keys are written in no order, so that their tables are in L0.
     let mut keys: Vec<u64> = (0..2000).collect();
     for at in (1..keys.len()).rev() {
         keys.swap(at, rng.usize(..=at));
@@ -279,7 +280,7 @@ fn a_stream_stays_above_older_rows_of_its_keys() {
     (0..2000).for_each(|key| writer.put(format!("{key:08}")));
     writer.settle();
     writer.check();
-    // Then the older tables are in lower levels, with room for more rows.
+    // The full compaction moves the older tables to lower levels, so that L0 has room for more.
     let family = writer.db.default_column_family();
     let everything = esker::CompactRangeOptions::default();
     writer
@@ -298,7 +299,7 @@ fn snapshots_and_deletions_are_respected() {
     writer.streams(2, 0, 500, false);
     let snapshot = writer.db.snapshot();
     let before = writer.rows.clone();
-    // Newer versions of a stream's keys in order, then deletions, in the same memtable.
+    // The memtable has newer versions of a stream's keys in their order, and then deletions of them.
     writer.streams(2, 0, 500, false);
     for key in before.keys().step_by(2) {
         writer.db.delete(key).unwrap();
@@ -315,8 +316,8 @@ fn snapshots_and_deletions_are_respected() {
         let found = writer.db.get_cf_opt(&family, key, &read).unwrap();
         assert_eq!(found.as_ref(), Some(value));
     }
-    // Deletions in ascending order form a stream: there is nothing to delete in the level of their tables,
-    // but rows above it.
+    // Deletions in ascending order form a stream: their tables go to a level without rows to delete, but
+    // there are rows in the levels above.
     let mut batch = WriteBatch::new();
     before.keys().for_each(|key| batch.delete(key));
     writer.db.write(batch).unwrap();

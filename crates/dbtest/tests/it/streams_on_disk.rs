@@ -9,7 +9,7 @@ use dbtest::by_hand::flush;
 use esker::{ColumnFamilyOptions, Db, Options};
 use vfs::{Call, FileSystem, Layer, Op, PosixFs};
 
-/// The disk, where each table takes a time that the clock of the test says.
+/// A file system on disk in which each table advances the test's clock by a fixed time.
 #[derive(Clone, Debug)]
 struct Slow {
     inner: Arc<PosixFs>,
@@ -82,7 +82,7 @@ fn small_tables_that_take_the_disk_too_long_go_to_level_0() {
     // The streams are written as 16 tables of 40 KiB in 16 ms.
     assert_eq!(flushed(&db, "a", 16, 40), (0, 16));
     assert_eq!(flushed(&db, "b", 16, 40), (1, 0));
-    // Tables of 100 KiB are large enough to be worth the writes of single files.
+    // Streams of 100 KiB are large enough to get tables of their own on this disk.
     assert_eq!(flushed(&db, "c", 16, 100), (0, 16));
     assert_eq!(flushed(&db, "d", 2, 100), (0, 2));
     assert_eq!(flushed(&db, "e", 2, 40), (1, 0));

@@ -391,7 +391,7 @@ fn leveled_files_older_than_their_ttl_go_down() {
     clock.advance(Duration::from_secs(60));
     put_and_flush(&db, "k");
     clock.advance(Duration::from_secs(120));
-    // The flush of another file makes the database check the time.
+    // The flush of another table makes the database look for files that are due by their age.
     put_and_flush(&db, "z");
     let levels: Vec<usize> = db.live_files().iter().map(|file| file.level).collect();
     assert_eq!(
@@ -413,7 +413,8 @@ fn universal_rewrites_everything_once_it_is_old() {
     put_and_flush(&db, "b");
     clock.advance(Duration::from_secs(200));
     put_and_flush(&db, "c");
-    // The order of the flush of the last row and of the check of the time is random.
+    // Both results are allowed, because the last row may be flushed before or after the check for files that
+    // are due.
     let levels: Vec<usize> = db.live_files().iter().map(|file| file.level).collect();
     assert!(matches!(levels[..], [6] | [0, 6]), "{levels:?}");
     db.close().unwrap();
@@ -473,7 +474,7 @@ fn universal_divides_merges_that_level_0_has_no_part_in() {
         let before = rows(&db);
         divided.0.lock().unwrap().clear();
         clock.advance(Duration::from_secs(200));
-        // The change of an option makes the database check the time.
+        // The change of an option makes the database look for files that are due by their age.
         db.set_options(&db.default_column_family(), &[("ttl", "1000000")])
             .unwrap();
         db.wait_for_compact().unwrap();

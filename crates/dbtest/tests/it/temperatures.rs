@@ -54,7 +54,7 @@ fn tables_have_the_temperature_of_their_level() {
     let all: u64 = db.live_files().iter().map(|file| file.size).sum();
     assert_eq!(bytes_at(Temperature::HOT) + bytes_at(Temperature::COLD), all);
     assert_eq!(bytes_at(Temperature::WARM), 0);
-    // The change applies to files that are written from now on.
+    // The changed temperature applies to files that are written from now on.
     db.set_options(&family, &[("default_write_temperature", "kWarm")])
         .unwrap();
     put(b"newest");
@@ -166,7 +166,7 @@ fn fifo_rewrites_files_by_their_age() {
         db.delete(format!("{key}-").as_bytes()).unwrap();
         flush(&db);
     };
-    // The rows of the rewritten file stay the same, in the same place among the others.
+    // A file that is rewritten with another temperature keeps its rows and its place among the files.
     let look = |seconds: u64, expected: &[Temperature]| {
         clock.advance(Duration::from_secs(seconds));
         file("n");
@@ -182,7 +182,7 @@ fn fifo_rewrites_files_by_their_age() {
     look(50, &[none, none]);
     look(60, &[warm, none, none]);
     look(950, &[cold, cold, warm, none]);
-    // The rewrite has not made the file younger.
+    // The rewrite with another temperature has not made the file younger: it is dropped by its `ttl`.
     look(8_990, &[cold, cold, cold, none]);
     assert!(db.get(b"a").unwrap().is_none(), "older than ttl");
 

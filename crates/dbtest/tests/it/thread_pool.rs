@@ -46,7 +46,7 @@ fn a_thousand_databases_have_the_threads_of_one() {
         .collect();
     let threads = pool.threads();
     assert!((3..=most).contains(&threads), "{threads} threads, {most} at most");
-    // The databases are in no queue of the pool: there is no work for them.
+    // No queue of the pool has a database, because no database has work.
     for priority in [ThreadPriority::Low, ThreadPriority::High] {
         testkit::wait_until("all have been looked at", || pool.queue_len(priority) == 0);
     }
@@ -222,7 +222,7 @@ fn a_close_waits_for_its_own_jobs_and_for_no_others() {
     reaches.recv().unwrap();
     other.put(b"key", b"value").unwrap();
     other.flush_opt(&flush(false)).unwrap();
-    // One flush of the other database is held and does not end during the close.
+    // One flush of the other database is held, so it does not end while the first database is closed.
     other.close().unwrap();
     let heard = late.0.load(Ordering::SeqCst);
     leave.send(()).unwrap();
@@ -282,7 +282,7 @@ fn threads_prepare_themselves_before_their_next_work() {
         let record = prepared.clone();
         pool.prepare_threads(ThreadPriority::High, move || {
             record.lock().push(std::thread::current().id());
-            // The thread continues to work after the panic.
+            // The thread of the pool continues to work after the panic of a job.
             assert!(round < 2, "a preparation that panics");
         });
         for flusher in [write(), write()] {
@@ -300,8 +300,8 @@ struct AtTheBottom {
 }
 
 impl AtTheBottom {
-    /// A listener of databases with so many levels; the first compaction into the last one waits for a
-    /// message to the sender.
+    /// Creates a listener of databases with `levels` levels, and the sender of a message for which the first
+    /// compaction into the last level waits.
     fn of(levels: usize) -> (Arc<AtTheBottom>, mpsc::Sender<()>) {
         let (open, gate) = mpsc::channel();
         let listener = AtTheBottom {
@@ -384,7 +384,8 @@ fn compactions_into_the_last_level_have_threads_of_their_own() {
     let (listener, open) = AtTheBottom::of(3);
     let other = Db::open(&three_levels(&pool, listener.clone()), "/db").unwrap();
     two_tables(&other, [b"a", b"z"]);
-    // The one thread for compactions goes on while one into the last level waits.
+    // The thread for low priority runs other compactions while a compaction into the last level waits in the
+    // bottom pool.
     testkit::wait_until("a compaction into the last level", || {
         !listener.threads().is_empty()
     });
@@ -417,7 +418,7 @@ fn a_compaction_that_was_handed_over_ends_with_its_database() {
         pool.queue_len(ThreadPriority::Bottom) > 0
     });
     assert!(waits.threads().is_empty());
-    // Threads that are taken away end when the work is done.
+    // Threads by which the pool is reduced end when their current work is done.
     pool.set_background_threads(0, ThreadPriority::Bottom);
     db.close().unwrap();
     open.send(()).unwrap();

@@ -414,7 +414,7 @@ fn a_custom_order_is_asked_about_no_key_without_a_timestamp() {
         timestamp: Some(9u64.to_le_bytes().to_vec()),
         ..ReadOptions::default()
     };
-    // The new row comes first in key order, and the iterator does not see it.
+    // The new row is the first in key order, but the iterator, which was created before, does not see it.
     put(b"a");
     let mut iter = db.iter_opt(&read);
     iter.seek_to_first();

@@ -82,7 +82,8 @@ fn the_newest_one_is_known() {
     assert_eq!(newest(&db), Some(7));
     flush(&db);
     assert_eq!(newest(&db), Some(7));
-    // The newest memtable with rows decides, even if an older memtable has a newer timestamp.
+    // The newest timestamp is that of the newest memtable with rows, even if an older memtable has a newer
+    // one.
     put(&db, "c", 3, "later");
     assert_eq!(newest(&db), Some(3));
     flush(&db);
@@ -208,7 +209,7 @@ fn impossible_combinations_are_refused_as_rocksdb_refuses_them() {
     let db = Db::open(&kept, DIR).unwrap();
     assert_eq!(get(&db, "a", 9).unwrap().as_deref(), Some("1"));
     drop(db);
-    // The comparator of the MANIFEST is in force where the options have none.
+    // If the options name no comparator, the comparator in the MANIFEST is used.
     let mut plain = kept.clone();
     plain.column_family.comparator = UserComparator::Bytewise;
     let db = Db::open(&plain, DIR).unwrap();

@@ -64,8 +64,9 @@ fn what_the_lost_edit_named_is_kept_and_the_log_says_so() {
     let is_data = |name: &str| name.ends_with(".sst") || name.ends_with(".blob") || name.ends_with(".log");
     let data = named(&whole, dir, is_data);
     assert_eq!(data.len(), 3, "a table, a blob file and a WAL");
-    // The MANIFEST is tried complete, then without its last byte, and so on through the last edit. A link
-    // that reports an error may have been made: the file it names must not be written through it.
+    // The test opens the database with the complete MANIFEST, without its last byte, and so on through the
+    // last edit. If a hard link fails, it may have been made all the same, so the open must not write to the
+    // file under its new name.
     for (cut, links_fail) in [
         (0, false),
         (1, false),

@@ -87,7 +87,7 @@ fn rows_of_rocksdbs_kind_go_with_the_compaction_after_their_time() {
     assert_eq!(get(b"new").unwrap(), b"2");
     let other = db.set_ttl(&family, FamilyTtl::PerKey(None)).unwrap_err();
     assert_eq!(other.kind(), ErrorKind::InvalidArgument);
-    // Without an operator in the options, the one inside the OPTIONS file's operator is used.
+    // Without an operator in the options, the operator that the OPTIONS file names is used.
     drop(db);
     options.column_family.merge_operator = None;
     let db = DbWithTtl::open(&options, "/db", 10).unwrap();

@@ -268,7 +268,7 @@ fn a_merged_version_is_the_merge_as_of_its_timestamp() {
     ];
     let check = || {
         assert_eq!(shown(0, 9), all);
-        // The base of the oldest version is older than the range.
+        // The base value of the oldest version in the range is older than the range.
         assert_eq!(shown(3, 3), [value(3, "b,c,d")]);
         assert_eq!(shown(6, 9), [value(6, "e,f")]);
         assert_eq!(shown(1, 1), [value(1, "a")]);

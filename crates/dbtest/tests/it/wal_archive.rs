@@ -14,7 +14,7 @@ use vfs::{FaultFs, FileSystem, LogFs, MemFs, PosixFs};
 use crate::interop::ldb;
 
 const DIR: &str = "/db";
-/// Seconds that no WAL lives to see, by whichever clock the file system goes.
+/// A time to live in seconds that no WAL exceeds, by the test's clock or by the machine's.
 const AGES: u64 = 1 << 40;
 
 fn options(fs: Arc<dyn FileSystem>, ttl: u64, megabytes: u64) -> Options {
@@ -83,7 +83,7 @@ fn obsolete_wals_move_and_go_when_they_are_too_old() {
     let left = archived(&*fs);
     assert!(left.len() == 2 && left[0] == found[1], "{left:?}");
     db.close().unwrap();
-    // A clock that was set back makes nothing old, and an open moves what recovery has read.
+    // After the clock was set back no WAL counts as old, and an open moves the WALs that recovery has read.
     let back = Arc::new(ManualClock::default());
     let live = wals(&*fs, Path::new(DIR));
     let db = Db::open(
@@ -98,7 +98,7 @@ fn obsolete_wals_move_and_go_when_they_are_too_old() {
     let now = archived(&*fs);
     assert_eq!(now, [&left[..], &live[..]].concat());
     drop(db);
-    // Without the options WALs are deleted, and those that are archived stay.
+    // Without the options of the archive obsolete WALs are deleted, and archived WALs stay.
     let plain = self::options(fs.clone(), 0, 0);
     let db = Db::open(&plain, DIR).unwrap();
     round(&db, 4, 10);
@@ -159,7 +159,8 @@ fn a_checkpoint_has_no_archive_and_the_own_directory_of_wals_has_it() {
     assert!(!fs.exists(Path::new("/wals")).unwrap());
 }
 
-/// Whatever is left of a move, no row is lost, each WAL has one name, and the next open moves the rest.
+/// Whatever state a crash leaves of the move of a WAL to the archive, no row is lost, each WAL has one name,
+/// and the next open moves the rest.
 #[test]
 fn a_crash_between_moves_loses_nothing() {
     let mem = MemFs::new();

@@ -62,7 +62,7 @@ fn wals(fs: &Arc<dyn FileSystem>, dir: &str) -> Vec<(String, Vec<u8>)> {
         .collect()
 }
 
-/// Asserts that `opened` failed with `InvalidArgument` and these words.
+/// Asserts that `opened` failed with `InvalidArgument` and the given words.
 fn assert_refused<T>(opened: Result<T, Error>, words: &[&str]) {
     let error = opened.err().expect("opened");
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
@@ -138,7 +138,8 @@ fn a_wal_dir_has_one_owner_and_a_second_database_is_refused_by_name() {
     assert!(!fs.exists(&filename::current(Path::new("/new"))).unwrap());
     assert_eq!(keys_in(&shared, "/db").unwrap(), "a");
     assert_eq!(keys_in(&options(&fs, ""), "/other").unwrap(), "x");
-    // After the owner is destroyed, another database may use the directory.
+    // After the database that owns the directory of WALs is destroyed, another database may use the
+    // directory.
     Db::destroy(&shared, "/db").unwrap();
     put(&shared, "/new", "n");
     assert_eq!(keys_in(&shared, "/new").unwrap(), "n");
@@ -181,7 +182,7 @@ fn a_database_that_moves_or_is_copied_with_its_wals_goes_on() {
     let path = |name: &str| place.path().join(name).to_str().unwrap().to_owned();
     let with = |name: &str| options(&fs, &path(name));
     put(&with("wals"), &path("db"), "a");
-    // Either the database is moved, or its WALs, or both.
+    // The test moves the directory of the database, or that of its WALs, or both.
     fs::rename(path("db"), path("moved")).unwrap();
     put(&with("wals"), &path("moved"), "b");
     fs::rename(path("wals"), path("moved_wals")).unwrap();
@@ -194,7 +195,7 @@ fn a_database_that_moves_or_is_copied_with_its_wals_goes_on() {
     std::os::unix::fs::symlink(path("wals"), path("wals_link")).unwrap();
     put(&with("wals_link"), &path("db_link"), "e");
     put(&with("wals"), &path("db_link"), "f");
-    // A copy of both is an independent database; a copy of one of them is not.
+    // A copy of both directories is an independent database; a copy of one of them is not.
     for (from, to) in [("db", "copy"), ("wals", "copied_wals")] {
         fs::create_dir(path(to)).unwrap();
         for file in fs::read_dir(path(from)).unwrap() {
@@ -225,7 +226,7 @@ fn repair_takes_no_wal_of_another_and_passes_over_none() {
     put(&own, "/db", "a");
     let before = wals(&fs, "/wals");
     fs.remove(&filename::current(Path::new("/db"))).unwrap();
-    // The database has no table, and the directory that the repair reads has no WAL.
+    // A repair is refused if the database has no table and the directory of WALs in its options has no WAL.
     assert_refused(Db::repair(&plain, "/db").map(drop), &["/db"]);
     fs.write_file(&filename::table(Path::new("/db"), 900), b"rot")
         .unwrap();

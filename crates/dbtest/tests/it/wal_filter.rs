@@ -247,7 +247,7 @@ fn a_marker_that_is_left_out_leaves_its_section_prepared() {
     db.commit_prepared(b"xid", &WriteBatch::new(), &batch, &WriteOptions::default())
         .unwrap();
     db.put(b"q", b"value").unwrap();
-    // The process dies: a close would leave no marker in the WAL.
+    // The process dies instead of closing the database, because after a close the WAL would have no marker.
     let dead = fs.process_death_clone();
     let filter = Filter::new(|key, _| {
         Ok(match key {

@@ -158,7 +158,7 @@ fn master_keys_change_by_compaction_and_a_plain_copy_is_plain() {
         let family = db.default_column_family();
         db.compact_range_cf_opt(&family, None, None, &all).unwrap();
         db.close().unwrap();
-        // A second open begins a new MANIFEST and a new OPTIONS file.
+        // The second open begins a new MANIFEST and a new OPTIONS file, which have the new master key.
         Db::open(&options(fs.clone()), DIR).unwrap().close().unwrap();
         let keys: Vec<_> = files(&mem, Path::new(DIR))
             .into_iter()
@@ -169,7 +169,7 @@ fn master_keys_change_by_compaction_and_a_plain_copy_is_plain() {
             .iter()
             .filter(|(key, _)| key.as_deref() != Some(name))
             .collect();
-        // Only small files that are kept as they are: IDENTITY, an old LOG or OPTIONS.
+        // Only small files that are not rewritten may stay as they are: IDENTITY, an old LOG or OPTIONS.
         let is_kept = |path: &Path| {
             let file = path.file_name().unwrap().to_string_lossy().into_owned();
             ["IDENTITY", "LOG", "OPTIONS"]

@@ -125,7 +125,7 @@ fn a_crash_leaves_of_a_log_its_first_appends() {
         };
         let left = over(crashed.clone()).read_file(Path::new(FILE)).unwrap();
         assert!(left.len() >= synced && left[..synced] == text[..synced]);
-        // A record is cut, or ends in noise; nothing is behind it.
+        // The last record of the log is cut or ends in bytes that decrypt to noise, and no record follows it.
         assert!(left.len() <= text.len());
         assert_eq!(over(crashed).size(Path::new(FILE)).unwrap(), left.len() as u64);
     }
@@ -222,7 +222,7 @@ fn noise_in_place_of_a_log_is_no_panic() {
         let file = fs.open_random(path, &OpenOptions::default()).unwrap();
         let (offset, mut read) = (rng.u64(..5000), vec![0; rng.usize(..5000)]);
         assert!(file.read_at(offset, &mut read).unwrap() <= read.len());
-        // Each byte that exists is read, and the length claims no others.
+        // A read of the whole log returns as many bytes as its reported length.
         assert_eq!(fs.read_file(path).unwrap().len() as u64, fs.size(path).unwrap());
     }
 }

@@ -18,7 +18,7 @@ fn over_shared(fs: Arc<dyn FileSystem>) -> EncryptedFs {
     EncryptedFs::new(fs, Arc::new(KeyRing::new("test", [1; 32])))
 }
 
-/// Runs `check` on each, and names it on a failure.
+/// Runs `check` on each test subject, and names the subject on a failure.
 pub fn on_each(check: impl Fn(&Subject)) {
     let dir = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let subjects = vec![

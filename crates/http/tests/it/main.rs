@@ -122,7 +122,7 @@ fn a_request_that_arrives_byte_by_byte_has_a_deadline() {
     });
     let mut slow = TcpStream::connect(server.address()).unwrap();
     slow.write_all(b"GET / HTTP/1.1\r\nX-a: ").unwrap();
-    // A complete request on another connection: the slow connection does not delay it.
+    // The slow connection does not delay a complete request on another connection.
     assert_eq!(status(&ask(server.address(), get("/").as_bytes())), "200");
     clock.advance(Duration::from_secs(31));
     slow.write_all(b"b").unwrap();

@@ -107,7 +107,7 @@ def kill(spark, running):
     jvm = spark.sparkContext._gateway.proc
     os.kill(jvm.pid, signal.SIGKILL)
     jvm.wait()
-    # Nothing is to be asked of a JVM that is gone.
+    # No call may be sent to a JVM that has ended.
     os._exit(0)
 
 

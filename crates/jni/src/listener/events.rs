@@ -101,7 +101,7 @@ impl EventListener for Listeners {
                 inputs,
                 ..
             } => {
-                // The files are the same, in another level.
+                // The compaction only moved the files: the outputs are the inputs, in another level.
                 let moved: Vec<u64> = inputs.iter().flat_map(|(_, files)| files).copied().collect();
                 let known = (inputs.clone(), CompactionReason::ManualCompaction);
                 self.seen.lock().compactions.entry(*job).or_insert(known);

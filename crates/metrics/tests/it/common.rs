@@ -24,7 +24,7 @@ impl TestDatabase {
             statistics: Some(Statistics::new()),
             ..Options::default()
         };
-        // Indexes and filters are looked up in the cache too.
+        // With this option indexes and filters are looked up in the block cache too.
         let table = &mut options.column_family.table;
         table.cache_index_and_filter_blocks = true;
         table.filter_policy = FilterPolicy::Bloom(10.0);

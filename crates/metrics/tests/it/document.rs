@@ -66,7 +66,7 @@ fn documented_metrics_exist_and_existing_ones_are_documented() {
         })
         .collect();
     assert_eq!(found, documented);
-    // The prose of the page, the panels and the alerts use no other name.
+    // The prose of the page, the panels and the alerts use no other name of a metric.
     let samples: BTreeSet<&str> = scrape.names().collect();
     let prose = std::fs::read_to_string(root().join("../../docs/metrics.md")).unwrap();
     let queries: String = esker_metrics::panel_queries("1m")

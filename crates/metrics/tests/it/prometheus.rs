@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::common::*;
 
-/// True if the machine has `tool`; reports a skip otherwise.
+/// Returns true if the machine has the program `tool`; otherwise the test reports that it is skipped.
 fn has(tool: &str) -> bool {
     let mut version = Command::new(tool);
     version
@@ -84,7 +84,7 @@ impl Drop for Prometheus {
 impl Prometheus {
     /// Scrapes `target` each second, with the alert rules.
     fn start(dir: &Path, target: SocketAddr) -> Prometheus {
-        // A port that is free now: Prometheus cannot choose a port and report it.
+        // The test chooses a port that is free now, because Prometheus cannot choose a port and report it.
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = free.local_addr().unwrap();
         drop(free);
@@ -103,7 +103,7 @@ impl Prometheus {
         Prometheus { process, address }
     }
 
-    /// Returns the `data` of a response of its API; `None` while it does not respond.
+    /// Returns the `data` of a response of Prometheus's API; `None` while it does not respond.
     fn api(&self, path: &str) -> Option<Value> {
         std::net::TcpStream::connect(self.address).ok()?;
         let (head, body) = get_closing(self.address, path);

@@ -67,7 +67,7 @@ fn a_scrape_has_what_the_database_says() {
         gets.count as f64
     );
     assert!(gets.count > 0);
-    // The default family has a row that is in no table; every row of the other is in one.
+    // The default family has a row that is in no table; every row of the other family is in a table.
     let own = held.db.property_int(&default, "esker.oldest-wal-number").unwrap();
     assert!(own > 0);
     assert_eq!(
@@ -136,7 +136,7 @@ fn the_oldest_wal_has_the_age_since_it_was_begun_or_found() {
     db.flush().unwrap();
     assert_eq!(age(&db, "default"), 0);
     db.close().unwrap();
-    // Recovery finds a WAL without the time of its creation.
+    // After a reopening the creation time of the recovered WAL is unknown.
     clock.advance(Duration::from_secs(100));
     let db = Db::open(&options, dir.path()).unwrap();
     clock.advance(Duration::from_secs(3));

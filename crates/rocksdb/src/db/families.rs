@@ -62,7 +62,7 @@ impl MultiThreaded {
     /// Adds a family that `create` creates with its options.
     pub(crate) fn create(&self, name: &str, opts: &Options, create: impl Create) -> Result<(), Error> {
         opts.check()?;
-        // Under the lock: the second of two creations finds the family.
+        // The check is made under the lock, so that the second of two concurrent creations finds the family.
         let mut families = self.families.write();
         families.insert(name.to_owned(), create(name, &opts.inner.column_family)?);
         Ok(())

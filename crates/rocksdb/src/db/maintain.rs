@@ -170,7 +170,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         }
     }
 
-    /// Reads what the primary has written since.
+    /// Reads the writes of the primary since the last catch-up.
     ///
     /// # Errors
     /// `Not implemented` if the database is no secondary.
@@ -232,7 +232,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         let _ = self.engine().cancel_all_background_work(wait);
     }
 
-    /// Lets compactions drop versions older than this timestamp. It never decreases.
+    /// Lets compactions drop versions older than this timestamp. The timestamp never decreases.
     ///
     /// # Errors
     /// `Invalid argument` if the family has no timestamps, or the timestamp is older than the present one.

@@ -99,8 +99,8 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         Ok(files.map(live_file).collect())
     }
 
-    /// Drops tables of the default family below L0 that are in a range, with its ends. Other rows of the
-    /// range stay.
+    /// Drops tables of the default family below L0 whose keys are all in a range, both ends included. Other
+    /// rows of the range stay.
     ///
     /// # Errors
     /// The errors of the MANIFEST.
@@ -109,7 +109,7 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
         self.delete_files(&family, from.as_ref(), to.as_ref())
     }
 
-    /// Drops tables of a family below L0 that are in a range, with its ends.
+    /// Drops tables of a family below L0 whose keys are all in a range, both ends included.
     ///
     /// # Errors
     /// The errors of the MANIFEST.

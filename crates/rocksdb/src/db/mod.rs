@@ -108,7 +108,7 @@ impl DBInner for DBWithThreadModeInner {
     }
 }
 
-/// An open database. It is closed when this is dropped.
+/// An open database. The database is closed when this value is dropped.
 ///
 /// Nothing that is borrowed from it outlives it, except a [`ReadOptions`] with a snapshot: later reads with
 /// it fail.
@@ -197,7 +197,7 @@ impl<T: ThreadMode, D: DBInner> DBAccess for DBCommon<T, D> {
 impl<T: ThreadMode, D: DBInner> Drop for DBCommon<T, D> {
     fn drop(&mut self) {
         self.families.forget_families();
-        // The error is in the info log: there is no caller for it.
+        // An error of the close is only in the info log: a drop has no caller that could get it.
         let _ = self.engine().close();
     }
 }

@@ -15,7 +15,7 @@ pub(crate) enum Access<'a> {
     Transactions,
     /// The database is opened for reading its present state.
     ReadOnly { error_if_log_file_exist: bool },
-    /// For following another process that writes; with a directory of its own.
+    /// The database is opened as a secondary of another process that writes it, with a directory of its own.
     Secondary(&'a Path),
 }
 
@@ -67,7 +67,7 @@ fn families_of(db: &esker::Db, names: Vec<String>) -> Result<BTreeMap<String, es
     Ok(families)
 }
 
-/// Opens a database whose rows expire, as [`open`] does others.
+/// Opens a database whose rows expire, in the way in which [`open`] opens other databases.
 fn open_ttl(
     options: &Options,
     path: &Path,
@@ -105,7 +105,7 @@ fn seconds(ttl: Duration) -> i32 {
     i32::try_from(ttl.as_secs()).unwrap_or(i32::MAX)
 }
 
-/// Returns the options of the crate `esker` for a database with these families.
+/// Returns the options of the crate `esker` for a database with the given families.
 fn engine_options(
     options: &Options,
     descriptors: &[ColumnFamilyDescriptor],

@@ -3,7 +3,7 @@
 use super::{DBCommon, DBInner, ThreadMode};
 use crate::{AsColumnFamilyRef, CStrLike, Error};
 
-/// The property of that name, of one family.
+/// The property `name` of one family.
 pub(crate) fn value(
     db: &esker::Db,
     family: &esker::ColumnFamily,
@@ -34,7 +34,7 @@ pub(crate) fn number(
 }
 
 impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
-    /// A property of the default family or the database; `None` if there is none of that name.
+    /// A property of the default family or the database; `None` if there is no property with the name.
     ///
     /// # Errors
     /// A name that is no C string.

@@ -11,8 +11,8 @@ use crate::{
 impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     read_methods!();
 
-    /// The pinned values of keys of one family, in the order of the keys. It makes no difference whether they
-    /// are sorted.
+    /// The pinned values of keys of one family, in the order of the keys. It makes no difference whether the
+    /// keys are sorted.
     pub fn batched_multi_get_cf<'a, K, I>(
         &self,
         cf: &impl AsColumnFamilyRef,

@@ -404,7 +404,7 @@ impl<T: ThreadMode> DBWithThreadMode<T> {
         Ok(())
     }
 
-    /// Deletes obsolete files again, the present ones before it returns.
+    /// Enables the deletion of obsolete files again, and deletes the present ones before it returns.
     ///
     /// # Errors
     /// `Invalid argument` if they were not disabled.

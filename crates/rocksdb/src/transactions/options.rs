@@ -62,12 +62,13 @@ impl TransactionOptions {
         self.deadlock_detect = deadlock_detect;
     }
 
-    /// Sets the milliseconds that it waits for a lock; below 0: the database's. Default: -1.
+    /// Sets the milliseconds that the transaction waits for a lock; below 0: the database's. Default: -1.
     pub fn set_lock_timeout(&mut self, lock_timeout: i64) {
         self.lock_timeout = lock_timeout;
     }
 
-    /// Sets the milliseconds after which others may take its locks; below 0: never. Default: -1.
+    /// Sets the milliseconds after which other transactions may take the locks of the transaction; below 0:
+    /// never. Default: -1.
     pub fn set_expiration(&mut self, expiration: i64) {
         self.expiration = expiration;
     }
@@ -77,7 +78,7 @@ impl TransactionOptions {
         self.deadlock_detect_depth = depth;
     }
 
-    /// Sets the maximum bytes of its batch; 0: no limit. Default: 0.
+    /// Sets the maximum bytes of the transaction's batch; 0: no limit. Default: 0.
     pub fn set_max_write_batch_size(&mut self, size: usize) {
         self.max_write_batch_size = size;
     }

@@ -12,7 +12,8 @@ use crate::{
     Transaction, TransactionDBOptions, TransactionOptions, WriteBatchWithTransaction, WriteOptions,
 };
 
-/// A database with transactions that lock the keys they write. It is closed when this is dropped.
+/// A database with transactions that lock the keys they write. The database is closed when this value is
+/// dropped.
 pub struct TransactionDB<T: ThreadMode = DefaultThreadMode> {
     inner: txn::TransactionDB,
     families: T,

@@ -79,7 +79,7 @@ fn a_snapshot_and_what_was_pinned_stay_as_they_were() {
     assert_eq!(db.get_opt("key", &options).unwrap().unwrap(), b"before");
     assert_eq!(snapshot.sequence_number(), 1);
     drop(snapshot);
-    // A snapshot in options does not keep the database open.
+    // A snapshot in read options does not keep the database open, so that it can be opened again.
     drop(db);
     let again = DB::open_default(&path).unwrap();
     assert_eq!(again.get("key").unwrap().unwrap(), b"after");
@@ -388,7 +388,7 @@ fn rows_of_tables_are_in_the_row_cache() {
     db.flush().unwrap();
     assert_eq!(cache.get_usage(), 0);
     let mut reads = ReadOptions::default();
-    // The file system of the machine does not end reads.
+    // The limit has no effect, because the operating system's file system does not end reads early.
     reads.set_io_timeout(1);
     reads.set_pin_data(true);
     assert_eq!(db.get_opt("a", &reads).unwrap().unwrap(), b"1");

@@ -48,7 +48,7 @@ impl Browser {
         Some(browser)
     }
 
-    /// Sends a command of the session, and returns its value.
+    /// Sends a command of the WebDriver session, and returns the value of the response.
     fn ask(&self, method: &str, command: &str, body: &Value) -> Value {
         let session = match self.session.as_str() {
             "" => String::new(),
@@ -167,7 +167,8 @@ fn clicks_show_the_heat_of_tables_their_keys_and_the_past() {
         return;
     };
     let [hot, cold] = [hot, cold].map(|number| format!(".file[data-number=\"{number}\"]"));
-    // By level, tables of one level have one colour; by reads, the hot table stands out.
+    // Coloured by level, the tables of one level have one colour; coloured by reads, the table with many
+    // reads has a colour of its own.
     assert_eq!(browser.colour(&hot), browser.colour(&cold));
     browser.click("#colour option[value=reads]");
     assert_ne!(browser.colour(&hot), browser.colour(&cold));
@@ -185,7 +186,7 @@ fn clicks_show_the_heat_of_tables_their_keys_and_the_past() {
     );
     browser.press("\u{e00c}");
     browser.find("#detail[hidden]");
-    // One edit back, the second table does not exist.
+    // In the state before the last edit the second table does not exist.
     browser.click("#back");
     browser.find("#now[aria-pressed=false]");
     testkit::wait_until("the past", || {

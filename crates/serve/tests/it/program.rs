@@ -16,7 +16,7 @@ fn a_program_shows_its_stalls_pins_and_memory() {
     db.create_column_family("other", &ColumnFamilyOptions::default())
         .unwrap();
     let page = Page::of_database(&db, Config::default()).unwrap();
-    // The compaction that the gate holds is running, and its tables are marked.
+    // The page shows the compaction that the gate holds as running, and its tables as compacting.
     let state = json(&page, "/api/state");
     assert_eq!(state["live"]["running_compactions"], 1, "{state}");
     let levels = json(&page, "/api/levels");
@@ -90,7 +90,7 @@ fn the_reads_of_tables_are_in_the_program_and_in_its_log() {
             .clone();
         tables.into_iter().map(|table| table["reads"].clone()).collect()
     };
-    // The newest table is the first of L0, and it has the key.
+    // Reads of the key go to the newest table, which is the first of L0.
     let found = reads(&page);
     let hot = found[0].as_u64().unwrap();
     assert!((16_000..24_000).contains(&hot) && found[1] == 0, "{found:?}");

@@ -10,9 +10,9 @@ use crate::key_range::KeyRange;
 pub struct DeadlockInfo {
     /// The id of the transaction that waits.
     pub transaction_id: TransactionId,
-    /// The column family of the key it waited for.
+    /// The column family of the key the transaction waited for.
     pub column_family_id: u32,
-    /// True if it asked for an exclusive lock.
+    /// True if the transaction asked for an exclusive lock.
     pub exclusive: bool,
     /// The key; for a range, its first key, or empty without a lower bound.
     pub waiting_key: Vec<u8>,
@@ -29,14 +29,14 @@ pub struct DeadlockPath {
     /// True if the search reached [`deadlock_detect_depth`](crate::TransactionOptions::deadlock_detect_depth)
     /// and was given up. That counts as a deadlock.
     pub limit_exceeded: bool,
-    /// The time at which it was found, in seconds since 1970.
+    /// The time at which the deadlock was found, in seconds since 1970.
     pub deadlock_time: u64,
 }
 
 /// A transaction that waits for a lock.
 struct Waiter {
     info: DeadlockInfo,
-    /// The holders of the lock that it waits for.
+    /// The holders of the lock that the transaction waits for.
     wait_ids: Vec<TransactionId>,
 }
 
@@ -110,7 +110,7 @@ impl WaitGraph {
     /// The cycle through `id`, which waits; empty if the search was given up; `None` if there is none. The
     /// search is breadth first, so that it finds the shortest.
     fn search(&self, id: TransactionId, depth: usize) -> Option<Vec<DeadlockInfo>> {
-        // Each transaction has the index of the one that waits for it.
+        // The queue has each transaction with the index of the transaction that waits for it.
         let mut queue: Vec<(TransactionId, Option<usize>)> = Vec::new();
         let mut next = Some((id, None));
         for head in 0..depth {
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(graph.recent()[0].deadlock_time, 7);
         // The wait of transaction 4 was refused, so transaction 5 may wait for it.
         assert!(wait(&mut graph, 5, &[4], 50));
-        // There is no cycle after one of its transactions stops waiting.
+        // The cycle does not exist any more after one of its transactions has stopped waiting.
         graph.end_to_wait(2);
         assert!(wait(&mut graph, 4, &[1], 50));
     }

@@ -28,8 +28,8 @@ pub(super) struct HeldRange {
     pub id: RangeLockId,
     pub info: RangeLockInfo,
     pub comparator: UserComparator,
-    /// The time, by the clock of the options, after which it no longer counts, unless its holder is being
-    /// committed.
+    /// The time, by the clock of the options, after which the lock no longer counts, unless its holder is
+    /// being committed.
     pub expires: Option<Duration>,
 }
 

@@ -34,7 +34,7 @@ use crate::state::SharedState;
 pub struct KeyLockInfo {
     /// The key.
     pub key: Vec<u8>,
-    /// The transactions that hold it: several only if the lock is shared.
+    /// The transactions that hold the lock: several only if the lock is shared.
     pub ids: Vec<TransactionId>,
     /// True if the lock is exclusive.
     pub exclusive: bool,
@@ -46,7 +46,7 @@ pub(crate) struct LockRequest {
     pub id: TransactionId,
     /// The time limit of a wait. `None`: no limit; zero: no wait.
     pub timeout: Option<Duration>,
-    /// The time, by the clock of the options, after which its locks may be taken.
+    /// The time, by the clock of the options, after which the transaction's locks may be taken.
     pub expires: Option<Duration>,
     /// The depth of the search for deadlocks before a wait; `None`: no search.
     pub deadlock_detect_depth: Option<usize>,
@@ -288,7 +288,8 @@ impl LockManager {
         (!by.is_empty()).then_some(Refusal::Held { by, expires })
     }
 
-    /// True if its holder has expired and is not being committed: it has then lost its locks.
+    /// True if the holder of the lock has expired and is not being committed: the holder has then lost its
+    /// locks.
     pub(super) fn is_given_up(&self, held: &HeldRange) -> bool {
         let is_over = held.expires.is_some_and(|expires| expires <= self.clock().now());
         is_over && self.steal(held.info.id)
@@ -322,7 +323,8 @@ impl LockManager {
     pub(super) fn steal(&self, id: TransactionId) -> bool {
         match self.expirable.lock().get(&id) {
             Some(state) => state.steal_locks(),
-            // The transaction has ended, or it never expired: then its locks had no expiry.
+            // A transaction that is not listed has ended, or never expires; in the second case its locks have
+            // no expiry.
             None => true,
         }
     }

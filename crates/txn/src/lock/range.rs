@@ -150,7 +150,8 @@ impl LockManager {
         drop(held);
         (0..gone).for_each(|_| self.count_unlocked(&map));
         for stripe in &map.stripes {
-            // A thread that has found the range and must wait is waiting by now.
+            // The lock is taken once, so that each thread that has found the range and must wait is waiting
+            // before the notification.
             drop(stripe.locks.lock());
             stripe.released.notify_all();
         }

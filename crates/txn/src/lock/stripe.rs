@@ -79,7 +79,8 @@ pub(super) fn try_acquire(
         if !is_over || !others().all(steal) {
             return Attempt::Refused(Refusal::Held {
                 by: others().collect(),
-                // A lock that has expired and was not taken belongs to a transaction that is being committed.
+                // A lock that has expired and could not be taken belongs to a transaction that is being
+                // committed.
                 expires: lock.expires.filter(|_| !is_over),
             });
         }

@@ -28,7 +28,7 @@ pub(crate) struct Request<'a> {
     pub exclusive: bool,
 }
 
-/// The outcome of undoing one read of a key, as for a save point.
+/// The outcome of undoing one read for update of a tracked key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Untracked {
     /// The key had not been read.
@@ -60,7 +60,8 @@ impl LockTracker {
             exclusive: request.exclusive,
         };
         let keys = self.families.entry(request.family).or_default();
-        // A key is met again far more often than it is new.
+        // The key is looked up first, because a transaction uses a tracked key again far more often than it
+        // adds a new one.
         match keys.get_mut(request.key) {
             Some(known) => merge(known, &tracked),
             None => drop(keys.insert(request.key.to_vec(), tracked)),

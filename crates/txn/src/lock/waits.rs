@@ -23,7 +23,7 @@ pub struct WaitingTransactions {
 pub(crate) struct Waits(Mutex<HashMap<TransactionId, WaitingTransactions>>);
 
 impl Waits {
-    /// Records that the transaction of `info` begins to wait for those of `by`.
+    /// Records that the transaction of `info` begins to wait for the transactions in `by`.
     pub fn begin(&self, info: DeadlockInfo, by: &[TransactionId]) {
         let wait = WaitingTransactions {
             column_family_id: info.column_family_id,

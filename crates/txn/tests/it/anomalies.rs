@@ -171,8 +171,8 @@ impl Running {
             0..=3 => drop(self.read(family, at, reads)?),
             4..=5 => self.scan(rng, family, reads)?,
             6..=7 => {
-                // The value that it read earlier, unless it has written the key since, or else the value that
-                // it reads now.
+                // The value that the transaction read earlier, unless it has written the key since, or else
+                // the value that it reads now.
                 let known = self.history.reads.iter().rev().find(|(key, _)| *key == at);
                 let known = known.filter(|_| rng.bool() && !self.has_written(at));
                 let mut value = match known {
@@ -197,7 +197,7 @@ impl Running {
     }
 }
 
-/// Runs transactions, and returns the committed ones and the lists at the end.
+/// Runs transactions, and returns the committed ones and the values of all keys at the end.
 fn run(
     seed: u64,
     db: &Db,
@@ -287,7 +287,8 @@ fn anomalies(committed: &[Committed], lists: &[Vec<u32>]) -> BTreeSet<Anomaly> {
             let list = &lists[usize::from(*key)];
             if let Some(last) = read.last() {
                 match writer.get(last) {
-                    // A row of a transaction that did not commit, or not its last row.
+                    // The value that was read comes from a transaction that did not commit, or is not that
+                    // transaction's last value of the key.
                     None => drop(found.insert(Anomaly::G1)),
                     Some(&by) => {
                         let mut of_key = committed[by].appends.iter().filter(|(other, _)| other == key);

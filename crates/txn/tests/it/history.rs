@@ -23,7 +23,7 @@ type Written = BTreeMap<Vec<u8>, Option<String>>;
 /// A transaction in progress.
 struct Running {
     transaction: Transaction,
-    /// Values that it has read for update before it wrote the key.
+    /// Values that the transaction has read for update before it wrote the key.
     read: Vec<(Vec<u8>, String)>,
     written: Written,
     /// The rows at the snapshot of the transaction, if it has a snapshot.
@@ -130,8 +130,8 @@ impl Running {
         Ok(())
     }
 
-    /// Checks, after its commit, that it could have been the only one between its neighbours, and applies its
-    /// writes.
+    /// Checks, after its commit, that the transaction could have run alone between the commits before and
+    /// after it, and applies its writes.
     fn committed(self, rows: &mut Rows, seed: u64) {
         for (key, value) in &self.read {
             let now = rows.get(key).map_or("-", |value| value);

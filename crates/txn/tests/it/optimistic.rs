@@ -99,7 +99,8 @@ fn every_kind_of_write_is_noticed_wherever_it_has_gone() {
                 write(&db, &fs);
                 moves(&db, &fs);
                 assert_eq!(text(reads.commit()), BUSY, "{kind} in {place}, {was_there}");
-                // A flush does not make transactions without a conflict fail, either.
+                // A flush between a read and its commit does not make the transaction fail if there is no
+                // conflict.
                 assert_eq!(text(other.commit()), "ok", "{kind} in {place}, {was_there}");
             }
         }
@@ -113,7 +114,7 @@ fn a_key_is_validated_from_its_first_use_on() {
     let mut first = begin(&db);
     first.put_cf(&family, b"a", b"1").unwrap();
     db.db().put(b"b", b"0").unwrap();
-    // The key was written before the transaction used it.
+    // This write is no conflict, because the key was written before the transaction used it.
     first.put_cf(&family, b"b", b"1").unwrap();
     first.commit().unwrap();
     let mut second = begin(&db);
@@ -173,7 +174,8 @@ fn only_writes_are_not_enough_to_be_validated() {
 fn the_beginning_of_a_transaction_is_a_boundary_of_compactions() {
     let db = open_optimistic(&MemFs::new());
     let family = family(db.db());
-    // A table that the compaction merges with the next: a single table would be moved as it is.
+    // This flush makes a table that the compaction merges with the next: a single table would be moved as it
+    // is.
     db.db().put(b"a", b"0").unwrap();
     db.db().put(b"z", b"0").unwrap();
     flush(db.db());
@@ -185,7 +187,7 @@ fn the_beginning_of_a_transaction_is_a_boundary_of_compactions() {
     assert_eq!(get(db.db(), &family, b"a"), "-");
     waits.put_cf(&family, b"a", b"1").unwrap();
     assert_eq!(text(waits.commit()), BUSY);
-    // A snapshot that a rollback to a save point restored counts as well.
+    // A snapshot that a rollback to a save point restored counts as a snapshot that is set.
     let mut back = begin(&db);
     back.set_snapshot();
     back.set_save_point();

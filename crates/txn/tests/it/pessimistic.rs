@@ -156,7 +156,7 @@ fn a_key_written_since_the_snapshot_is_a_conflict() {
             .unwrap();
         first.commit().unwrap();
         assert_eq!(get(db.db(), &family, b"a"), "2");
-        // Plain reads do not change with the snapshot.
+        // A snapshot that is set does not change plain reads.
         let mut third = begin(&db);
         third.set_snapshot();
         db.db().put(b"b", b"3").unwrap();
@@ -181,7 +181,7 @@ fn a_lock_that_was_upgraded_in_vain_is_shared_as_before() {
     let family = family(db.db());
     let mut first = begin(&db);
     first.lock_for_update(&family, b"a", false, false).unwrap();
-    // The transaction does not notice writes to the underlying database.
+    // Without a snapshot the transaction does not notice writes to the underlying database.
     db.db().put(b"a", b"1").unwrap();
     first.set_snapshot();
     first.put_cf(&family, b"b", b"1").unwrap();
@@ -232,7 +232,7 @@ fn save_points_take_back_writes_and_locks() {
     first.put_cf(&family, b"b", b"2").unwrap();
     first.set_save_point();
     first.put_cf(&family, b"c", b"3").unwrap();
-    // The key now belongs to the save point below.
+    // After the newest save point is popped, the key belongs to the save point below.
     first.pop_save_point().unwrap();
     assert_eq!((first.num_keys(), first.num_puts()), (3, 4));
     first.rollback_to_save_point().unwrap();
@@ -493,7 +493,7 @@ fn another_thread_sees_what_a_transaction_waits_for() {
     assert_eq!((found.column_family_id, &found.key[..]), (0, &b"a"[..]));
     assert_eq!(found.transaction_ids, [holder.id()]);
     assert_eq!(waits.current(), None, "the lock is its own now");
-    // A request that gives up leaves nothing behind.
+    // A lock request that gives up leaves no lock and no wait behind.
     let at_once = TransactionOptions {
         lock_timeout: 0,
         ..TransactionOptions::default()

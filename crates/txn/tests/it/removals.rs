@@ -74,8 +74,8 @@ fn an_optimistic_transaction_notices_tables_that_go() {
         remove(db.db(), &fs);
         let mut later = begin();
         assert_eq!(read(&mut later, &family, b"d"), "-", "{name}");
-        // The transaction's own write makes validation look at the queue of recent writes; without it, it
-        // looks only at the recorded removals.
+        // The transaction's own write makes validation look at the queue of recent writes; without a write of
+        // its own, validation looks only at the recorded removals of ranges.
         inside.put_cf(&family, b"x", b"1").unwrap();
         assert_eq!(text(inside.commit()), BUSY, "{name}");
         assert_eq!(
@@ -118,7 +118,7 @@ fn what_fails_to_replace_leaves_no_note() {
     let fs = MemFs::new();
     let db = open_optimistic(&fs);
     let family = family(db.db());
-    // The memtable has a row in the range, which must not be flushed for the file.
+    // The memtable has a row in the range, which the ingestion must not flush.
     db.db().put(b"d", b"1").unwrap();
     let mut reads = db.begin_transaction(&WriteOptions::default(), &OptimisticTransactionOptions::default());
     assert_eq!(read(&mut reads, &family, b"d"), "1");

@@ -10,8 +10,8 @@ use testkit::oracle;
 
 use super::common::{begin, family, get, no_wait};
 
-/// Applies the other arguments to the database in the first argument, and leaves it as a process that dies
-/// does. Prints the prepared transactions and the values of keys.
+/// Applies the other arguments to the database in the first argument, and exits without closing it. Prints
+/// the prepared transactions and the values of keys.
 const SCRIPT: &str = r#"
 import ctypes, os, sys
 lib = ctypes.CDLL("librocksdb.so.7.8")
@@ -178,7 +178,7 @@ fn what_rocksdb_has_prepared_is_ended_here_and_the_other_way_round() {
     found[0].commit().unwrap();
     db.db().close().unwrap();
     drop((found, db));
-    // No transaction is outstanding: no marker is left, and RocksDB's tools open it as a plain database.
+    // No transaction is outstanding: no marker is left, and RocksDB's tools open the database as a plain one.
     if let Some(mut ldb) = oracle::ldb() {
         let said = ldb
             .arg(format!("--db={}", dir.display()))

@@ -108,7 +108,8 @@ fn with_locks_in_one_phase_and_in_two() {
     let db = TransactionDB::open(&options(&fs), &waiting, DIR).unwrap();
     run(db.db(), &|number, rng| {
         let how = TransactionOptions {
-            // A transaction without detection would wait in a cycle until its time is over.
+            // Deadlock detection is on: without it a transaction in a cycle would wait until its lock
+            // timeout.
             deadlock_detect: true,
             lock_timeout: 60_000,
             set_snapshot: rng.bool(),

@@ -288,7 +288,7 @@ fn others_who_open_it_see_what_is_committed_or_refuse() {
     db.db().put(b"c", b"2").unwrap();
     flush(db.db());
     refuses(Db::open(&options(&fs.process_death_clone()), DIR));
-    // After all transactions have ended and it was closed, any program can open it.
+    // After all transactions have ended and the database was closed, any program can open the database.
     let db = open(&dead);
     for mut transaction in db.get_all_prepared_transactions() {
         assert_eq!(transaction.name(), b"b");
@@ -323,7 +323,7 @@ fn a_checkpoint_has_what_is_prepared() {
         flush(db.db());
     }
     committed.commit().unwrap();
-    // The two paths differ in whether the primary flushes.
+    // For one of the two checkpoints memtables are flushed, for the other the WAL is copied.
     for (path, log_size_for_flush) in [("/with_wal", u64::MAX), ("/flushed", 0)] {
         let how = esker::CheckpointOptions { log_size_for_flush };
         db.db().create_checkpoint(path, &how).unwrap();

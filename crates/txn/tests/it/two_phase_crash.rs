@@ -66,7 +66,7 @@ fn a_prepared_transaction_is_found_after_crash_upon_crash() {
             found[0].commit().unwrap();
         }
         drop(found);
-        // Rows of this session, in the WAL that now has the section.
+        // These rows of the new session are in the WAL that now has the prepared section.
         db.db().put(b"round", [b'0' + round]).unwrap();
         if round == 1 {
             flush(db.db());
@@ -119,12 +119,13 @@ fn a_memtable_switched_between_the_phases_keeps_the_wal_of_the_section() {
         transaction.merge_cf(family, b"key", b"1").unwrap();
     }
     transaction.prepare().unwrap();
-    // The section's WAL is no longer written to.
+    // The rows go to another WAL than that of the prepared section.
     db.db().put_cf_opt(&first, b"a", b"1", &write).unwrap();
     db.db().put_cf_opt(&second, b"a", b"1", &write).unwrap();
     db.db().flush_cf(&both).unwrap();
     transaction.commit().unwrap();
-    // One of the families has the rows in a table, the other in its memtable, and obsolete WALs are deleted.
+    // After this flush one family has the rows in a table and the other in its memtable, and obsolete WALs
+    // are deleted.
     db.db().put_cf_opt(&first, b"b", b"1", &write).unwrap();
     db.db().flush_cf(&both[..1]).unwrap();
     db.db().put_cf_opt(&first, b"c", b"1", &write).unwrap();
@@ -158,7 +159,7 @@ fn the_marker_of_a_section_whose_wal_is_gone_leaves_no_hole() {
         sync: true,
         ..WriteOptions::default()
     };
-    // A row that keeps the WAL of the marker, but not that of the section.
+    // This row keeps the WAL of the marker from deletion, but not the WAL of the section.
     let mut transaction = prepared(&db, b"x", &[(b"a", b"1"), (b"b", b"1")]);
     db.db().put(b"c", b"1").unwrap();
     flush(db.db());

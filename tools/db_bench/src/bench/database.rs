@@ -1,4 +1,4 @@
-//! The database of a bench: opened as the flags say, closed, removed.
+//! The database of a bench: it is opened with the options of the flags, closed, and removed.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -32,7 +32,7 @@ use crate::workloads::{self, RunMode, Threads, Workload};
 use crate::{harness, header, options, options_file};
 
 impl Bench {
-    /// Opens the database at `path` as `flags` say.
+    /// Opens the database at `path` with the options that `flags` set.
     pub fn open(flags: Flags, path: &Path) -> Result<Bench> {
         let mut options = match flags.options_file.as_str() {
             "" => options::from_flags(&flags)?,
@@ -330,7 +330,7 @@ impl Bench {
         (workload.prepare)(&mut params)?;
         let asked = flags.threads.max(1) as usize;
         let threads = match workload.threads {
-            // Several threads would each write the same keys.
+            // One thread is required, because several threads would each write the same keys.
             Threads::AsAsked if workload.sequential && flags.streams > 0 => 1,
             Threads::AsAsked => asked,
             Threads::One => 1,

@@ -117,8 +117,8 @@ impl Times {
         let known: u64 = groups.values().sum();
         let process = self.process().as_nanos() as u64;
         let unknown = process.saturating_sub(known);
-        // Time that the ticks of the process's clock explain, or that is next to nothing, is not a group of
-        // its own.
+        // CPU time that no known thread used is a group of its own only if it is more than the error of the
+        // process's clock and more than a hundredth of the whole.
         let group = if unknown > (process / 100).max(PROCESS_CLOCK_ERROR) {
             Group::Ended
         } else {

@@ -131,8 +131,8 @@ impl Picture {
     }
 }
 
-/// The part of `name` that fits, or nothing if that is next to nothing. A name that does not fit is shortened
-/// to its end, its most informative part.
+/// The part of `name` that fits, or an empty text if too little of it fits. A name that does not fit is
+/// shortened to its end, its most informative part.
 fn shortened(name: &str, width: f64) -> String {
     let fits = ((width - 6.0) / LETTER).max(0.0) as usize;
     let letters = name.chars().count();

@@ -47,9 +47,11 @@ pub struct Flamegraph {
 impl Flamegraph {
     /// Starts sampling, for a picture in `path`.
     pub fn start(path: &Path) -> Result<Flamegraph> {
-        // The file is created now, so that a wrong path fails at once and not after hours.
+        // The file of the picture is created before the run, so that a wrong path fails at once and not after
+        // hours.
         std::fs::write(path, "").map_err(|error| Error::io("write", path, error))?;
-        // The profiler comes first: it looks up the program's symbols, which is not part of the run.
+        // The profiler comes first: its start looks up the program's symbols, which must not be part of the
+        // measured run.
         let guard = ProfilerGuard::new(FREQUENCY)
             .map_err(|error| Error::invalid_argument(format!("--flamegraph: {error}")))?;
         let mut times = cpu::Times::start()?;

@@ -2,7 +2,7 @@
 
 use pprof::Frames;
 
-/// The functions, outermost first, without those that start threads and those that take samples.
+/// The functions, outermost first, without the functions that start threads and those that take samples.
 pub fn frames(sample: &Frames) -> Vec<String> {
     let innermost_first: Vec<String> = sample
         .frames
@@ -32,7 +32,8 @@ fn crate_of(file: &str) -> Option<String> {
     let behind = |mark: &str| file.split_once(mark).map(|(_, rest)| rest);
     let first = |rest: &str| rest.split('/').next().unwrap_or_default().to_owned();
     if let Some(rest) = behind("/registry/src/") {
-        // The path contains the index, then the name and version.
+        // The path of a source file in Cargo's registry has the name of the index, then the crate's name and
+        // version.
         let name = first(rest.split_once('/')?.1);
         let (name, _) = name.rsplit_once('-')?;
         return Some(name.replace('-', "_"));
@@ -61,9 +62,10 @@ fn tidied(mut innermost_first: Vec<String>) -> Vec<String> {
         innermost_first.truncate(first);
     }
     innermost_first.reverse();
-    // A function that is inlined into an alias of itself appears twice.
+    // A function that is inlined into an alias of itself appears twice in a row in a stack, and counts once.
     innermost_first.dedup();
-    // The functions that start a thread come between its entry and its work.
+    // The functions of the standard library that start a thread are between the thread's entry and its work,
+    // and are left out.
     let is_start = |name: &String| {
         [
             "std::thread::",

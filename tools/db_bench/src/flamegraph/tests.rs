@@ -5,7 +5,8 @@ fn stack(names: &str) -> Vec<String> {
 }
 
 fn profile() -> Profile {
-    // Foreground: 3 s over three samples. Compaction: 6 s over four samples, half as heavy again.
+    // The foreground threads have 3 s over three samples; compaction has 6 s over four samples, each of which
+    // weighs half as much again.
     let times = BTreeMap::from([
         (Group::Foreground, 3_000_000_000),
         (Group::Flush, 500_000_000),

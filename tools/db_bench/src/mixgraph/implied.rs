@@ -191,8 +191,8 @@ fn bounds(size: u64, most: usize) -> impl Iterator<Item = (u64, u64)> {
     })
 }
 
-/// The share of all accesses that the hottest `keys` keys get, where each range of keys has its heat from
-/// `heats` and consists of the same `groups`.
+/// The share of all accesses that the hottest `keys` keys get. `heats` has the heat of each range of keys,
+/// and every range consists of the same `groups`.
 fn hottest(heats: &[f64], groups: &[Group], keys: f64) -> f64 {
     let mut all: Vec<Group> = heats
         .iter()

@@ -37,7 +37,7 @@ use keys::Keys;
 const VALUE_LEAST: i64 = 10;
 const VALUE_MOST: i64 = 1 << 20;
 /// The number of operations of the sequence that a thread takes at a time: enough that threads do not wait
-/// for each other, and few enough that they work at the same place of it.
+/// for each other, and few enough that they work at the same place of the sequence.
 const SHARE: u64 = 32;
 /// The modulus by which RocksDB's db_bench derives the kind of an operation from the number of its key.
 const LIKE_ROCKSDB_LEAST: i64 = 1_000;

@@ -9,10 +9,10 @@ use base::env::Rng;
 use crate::flags::Flags;
 use crate::schedule::Schedule;
 
-/// A rate of `a sin(bx + c) + d` units a second, `x` in seconds since the start. It is the rate of the run:
-/// in RocksDB's db_bench each thread replaces the others' rate by its own. It is one rate for all kinds of
-/// operations: with one for reads and one for writes, as in RocksDB, the kind that chance favours would hold
-/// up the other, and make it late through no fault of the engine's.
+/// A rate of `a sin(bx + c) + d` units a second, `x` in seconds since the start. The rate is that of the
+/// whole run: in RocksDB's db_bench each thread replaces the rate of the others by its own. One rate applies
+/// to all kinds of operations: with separate rates for reads and writes, as in RocksDB, a random surplus of
+/// one kind would delay the other, although the engine was not slow.
 #[derive(Debug)]
 pub struct SineRate {
     a: f64,

@@ -24,7 +24,7 @@ fn refused(change: impl Fn(&mut Flags)) -> String {
     Mixgraph::new(&flags, 1).unwrap_err()
 }
 
-/// All 60,000 operations of a run with that many threads.
+/// All 60,000 operations of a run with `threads` threads.
 fn done_by(threads: usize, mut flags: Flags, seed: u64) -> Vec<Operation> {
     flags.mix_accesses = 60_000;
     let mixgraph = Mixgraph::new(&flags, seed).unwrap();
@@ -84,7 +84,7 @@ fn many_threads_do_what_one_does() {
         one.sort_unstable();
         eight.sort_unstable();
         assert!(one == eight, "{preset}");
-        // With another seed, the operations differ, but the distribution of keys, kinds and lengths is the
+        // With another seed, the operations differ, but the distributions of keys, kinds and lengths are the
         // same.
         let mut other = of(8, 2);
         other.sort_unstable();
@@ -137,7 +137,8 @@ fn the_comparison_tells_distributions_apart() {
 
 #[test]
 fn each_operation_is_drawn_by_itself() {
-    // RocksDB's db_bench derives them from one number: if keys are equally likely, low keys have long scans.
+    // RocksDB's db_bench derives the kind, key and length of an operation from one number: if keys are
+    // equally likely, low keys have long scans.
     let correlation = |flags: &Flags| {
         let operations = done_by(1, flags.clone(), 3);
         let seeks: Vec<&Operation> = operations
@@ -239,7 +240,8 @@ fn implied_figures_are_the_published_ones() {
         "{}",
         all_dist.scan_length
     );
-    // 500,000 ranks: 0.002312 x 500,000^0.3467, and their part of the operations that are spread evenly.
+    // The expected share of the 500,000 hottest ranks is 0.002312 x 500,000^0.3467, and their part of the
+    // operations that are spread evenly.
     assert!(
         (0.21..0.24).contains(&all_dist.hottest_hundredth),
         "{}",

@@ -44,7 +44,7 @@ impl Point<'_> {
         (self.from + self.to) / 2.0
     }
 
-    /// The worst of the intervals, so that combining them hides nothing.
+    /// The worst latency of the combined intervals, so that combining them hides nothing.
     fn latency(&self, op: &str, of: fn(&Percentiles) -> f64) -> Option<f64> {
         self.rows
             .iter()
@@ -57,7 +57,8 @@ impl Point<'_> {
 
 fn points(run: &Benchmark) -> Vec<Point<'_>> {
     let mut rows = &run.intervals[..];
-    // The remainder at the end of the run is too short to measure a rate.
+    // The last interval is left out if it is much shorter than the one before, and so too short to measure a
+    // rate.
     if let [.., before, last] = rows {
         let earlier = rows.len().checked_sub(3).map_or(0.0, |at| rows[at].seconds);
         if last.seconds - before.seconds < (before.seconds - earlier) / 5.0 {
@@ -135,7 +136,7 @@ pub fn of_workload(series: &[Series], runs: &[Chosen<'_>]) -> String {
                 .filter(|latency| latency.count > 0);
             found.map(of).fold(start, pick)
         };
-        // One scale for all, so that they can be compared side by side.
+        // All plots have one scale, so that they can be compared side by side.
         let scale = Scale::log(
             worst(f64::min, |latency| latency.p50, f64::INFINITY).max(0.01),
             worst(f64::max, |latency| latency.max, 0.0),
@@ -346,7 +347,7 @@ fn shape(name: &str, run: &Benchmark, end: f64, most: f64) -> String {
         |mib| svg::bytes(mib * 1_048_576.0),
     );
     let points = points(run);
-    // The levels at the start, if known, and at the end of each interval.
+    // The plot has the levels at the start of the run, if they are known, and at the end of each interval.
     let start = run.levels_before.as_ref().map(|levels| (0.0, levels));
     let later = points
         .iter()

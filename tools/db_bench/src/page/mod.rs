@@ -157,7 +157,7 @@ fn cards(series: &[Series]) -> String {
 fn meta(chosen: &[Chosen<'_>]) -> String {
     let mut parts: Vec<String> = Vec::new();
     if let Some(Chosen { run, .. }) = chosen.first() {
-        // With several series, only their common properties are shown.
+        // With several series, the heading shows only the properties that they have in common.
         let alike = |of: fn(&Benchmark) -> f64| chosen.iter().all(|other| of(other.run) == of(run));
         if run.operations > 0 && alike(|run| run.threads as f64) {
             parts.push(match run.threads {
@@ -193,7 +193,7 @@ fn overview(series: &[Series], groups: &[Group<'_>]) -> String {
     }
     let most = |group: &Group<'_>| group.runs.iter().flatten().map(rate).fold(0.0, f64::max);
     let of_all = timed.iter().map(|group| most(group)).fold(0.0, f64::max);
-    // With one file, workloads are compared; with several, files.
+    // A page of one file compares its workloads; a page of several files compares the files.
     let scale = |group: &Group<'_>| if series.len() == 1 { of_all } else { most(group) }.max(1e-9);
     let note = if series.len() == 1 {
         "operations a second, one scale for all"

@@ -102,7 +102,7 @@ impl Scale {
         scale
     }
 
-    /// From 0 to a round number that is at least `most`.
+    /// Creates a scale from 0 to a round number that is at least `most`.
     pub fn linear(most: f64) -> Scale {
         let most = if most > 0.0 && most.is_finite() { most } else { 1.0 };
         let rough = most / 4.0;
@@ -121,7 +121,8 @@ impl Scale {
         }
     }
 
-    /// From a power of ten that is at most `least` to one that is at least `most`.
+    /// Creates a logarithmic scale from a power of ten that is at most `least` to one that is at least
+    /// `most`.
     pub fn log(least: f64, most: f64) -> Scale {
         let least = if least > 0.0 && least.is_finite() {
             least
@@ -349,7 +350,7 @@ mod tests {
         assert_eq!(Scale::log(3.0, 700.0).ticks, [1.0, 10.0, 100.0, 1_000.0]);
         assert_eq!(Scale::log(10.0, 10.0).ticks, [10.0, 100.0]);
         assert_eq!(Scale::log(10.0, 1_000.0).at(100.0), 0.5);
-        // Without data, or with invalid data, there is still a scale.
+        // The scale is valid even without data, or with invalid data.
         for scale in [
             Scale::linear(0.0),
             Scale::linear(f64::NAN),

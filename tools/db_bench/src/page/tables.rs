@@ -58,7 +58,7 @@ impl Spread {
     }
 }
 
-/// The direction in which a figure is better.
+/// The direction, higher or lower, in which a figure is better.
 #[derive(Clone, Copy, PartialEq)]
 enum Better {
     More,
@@ -381,7 +381,8 @@ fn difference(metric: &Metric, first: &Spread, this: &Spread) -> String {
     if first.count > 1 && this.count > 1 && first.overlaps(this) {
         return format!("<td class=\"delta same\" title=\"the runs overlap: {text}\">no difference</td>");
     }
-    // With few runs, it is a difference between measurements and not yet between programs.
+    // With few runs, a difference between the figures is one between measurements and not yet one between
+    // programs.
     let judged = first.count >= JUDGED && this.count >= JUDGED;
     let (class, mark) = match (judged, metric.better, percent > 0.0) {
         (false, ..) | (_, Better::Neither, _) => ("", ""),

@@ -128,7 +128,8 @@ fn the_page_has_its_parts() {
     ] {
         assert!(one.contains(text), "{text}");
     }
-    // Throughput, tail, percentiles over time, shape and stalls, for each workload.
+    // The page has plots of throughput, tail latency, percentiles over time, the shape of the tree and
+    // stalls, for each workload.
     assert_eq!(one.matches("<svg ").count(), 10);
     assert_eq!(one.matches("<svg ").count(), one.matches("</svg>").count());
     for tag in ["section", "div", "table", "details", "figure", "tr", "td", "th"] {
@@ -158,7 +159,7 @@ fn differences_are_told_from_chance() {
     let row = between(&page, "<th>operations a second</th>", "</tr>");
     assert!(row.contains("class=\"delta bad\">-10.0% ✗"), "{row}");
     assert!(page.contains("class=\"whisker\"") && page.matches("class=\"run\"").count() == 8);
-    // With few runs each, the difference is shown but not judged.
+    // With few runs of each side, the page shows the difference without a judgement.
     let three = |rate: f64| vec![run("x", rate), run("x", rate), run("x", rate)];
     let few = render(&[series("a", three(100.0)), series("b", three(50.0))], None);
     let row = between(&few, "<th>operations a second</th>", "</tr>");

@@ -53,7 +53,7 @@ pub fn with_verify(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let mut last = key.len();
     let total = params.readwrites();
     let (mut gets, mut puts, mut deletes, mut found) = (0u64, 0u64, 0u64, 0u64);
-    // The remaining operations of the current hundred: reads first, then writes, then deletions.
+    // The numbers of operations left in the current hundred: reads come first, then writes, then deletions.
     let (mut get_weight, mut put_weight, mut delete_weight) = (0, 0, 0);
     let mut pace = thread.pace(0, total);
     while !pace.done(1) {

@@ -36,7 +36,7 @@ pub fn run(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let mut values = params.values.clone();
     let mut copy = Vec::new();
     let mut done = Done::default();
-    // The sequence ends the run, unless the time limit does.
+    // A run ends with the sequence of operations, unless the time limit ends it before.
     let mut pace = thread.pace(params.flags.duration, i64::MAX);
     for operation in shared.operations.share() {
         if pace.done(1) {

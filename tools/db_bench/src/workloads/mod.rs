@@ -29,7 +29,7 @@ pub type ThreadBody = fn(&Params<'_>, &mut Thread<'_>) -> Result<()>;
 /// The way in which a workload runs.
 #[derive(Clone, Copy)]
 pub enum RunMode {
-    /// Runs on threads, timed, with a line of its own.
+    /// The workload runs on threads, is timed, and prints a line of its own.
     Threads(ThreadBody),
     /// The workload runs once and prints no line.
     Alone(fn(&mut Bench) -> Result<()>),
@@ -52,7 +52,7 @@ pub struct Workload {
     pub name: &'static str,
     /// The help text.
     pub help: &'static str,
-    /// True if it begins with an empty database.
+    /// True if the workload begins with an empty database.
     pub fresh: bool,
     /// The number of threads.
     pub threads: Threads,
@@ -68,7 +68,7 @@ pub struct Workload {
     pub message: Option<fn(&Params<'_>) -> String>,
     /// The action after the workload.
     pub after: Option<fn(&mut Bench) -> Result<()>>,
-    /// True if it writes keys in their order, or in streams.
+    /// True if the workload writes keys in their order, or in streams.
     pub sequential: bool,
 }
 

@@ -13,7 +13,8 @@ use crate::runner::Thread;
 /// Offsets, lengths and memory of direct reads are multiples of this.
 const ALIGNMENT: usize = 4096;
 
-/// The tables of the database, opened past the page cache, with the number of aligned blocks in each.
+/// The tables of the database, opened for reads that bypass the page cache, with the number of aligned blocks
+/// in each.
 fn tables(dir: &Path) -> Result<Vec<(File, u64)>> {
     let failed = |error| Error::io("open for direct reads in", dir, error);
     let mut files = Vec::new();

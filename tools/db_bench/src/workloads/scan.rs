@@ -120,7 +120,7 @@ pub fn seek_random(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     let mut options = read_options(params);
     let (mut key, mut bound) = (params.keys.allocate(), params.keys.allocate());
     let (mut read, mut found, mut bytes) = (0u64, 0u64, 0);
-    // RocksDB's db_bench copies out this much of a value.
+    // RocksDB's db_bench copies this many bytes of each value that a scan reads.
     let mut copy = [0; 256];
     let mut tailing = Vec::new();
     if options.tailing {

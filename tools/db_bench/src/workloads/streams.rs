@@ -20,7 +20,7 @@ pub struct Streams {
     order: Vec<u64>,
     /// The count of numbers returned so far.
     done: u64,
-    /// The index in `order`, and the position in that stream.
+    /// The index of the current stream in `order`, and the position in that stream.
     at: (usize, u64),
 }
 

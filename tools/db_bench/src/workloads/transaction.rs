@@ -57,7 +57,8 @@ pub fn run(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
                 let is_locked = matches!(transactions, Transactions::Locked(_));
                 let ended = add_to_sets(params, thread, &mut transaction, is_locked, &mut bytes)?;
                 if ended == Ended::Aborted {
-                    // An optimistic transaction whose commit was refused stays as it is.
+                    // An optimistic transaction whose commit was refused keeps its state, and must be rolled
+                    // back.
                     let _ = transaction.rollback();
                 }
                 ended

@@ -18,7 +18,7 @@ enum Numbers {
     /// Sequential numbers of several streams.
     Streams(Streams),
     Random(u64),
-    /// Every number once, in random order; the position of the next.
+    /// All numbers, each once, in random order, and the position of the next one.
     Unique(Vec<u64>, usize),
 }
 
@@ -173,7 +173,7 @@ fn fill(params: &Params<'_>, thread: &mut Thread<'_>, mut numbers: Numbers, seco
     if params.num != flags.num {
         thread.message = format!("({} ops)", params.num);
     }
-    // A batch of one is a put: no batch is made for it.
+    // A batch of one operation is written as a put, without a batch.
     let single = params.batch == 1 && flags.writes_per_range_tombstone <= 0;
     let mut pace = thread.pace(seconds, operations);
     let mut bytes = 0;
@@ -181,8 +181,8 @@ fn fill(params: &Params<'_>, thread: &mut Thread<'_>, mut numbers: Numbers, seco
         if let Numbers::Streams(streams) = &numbers
             && streams.switches()
         {
-            // If each stream were written by its own run of db_bench, the rows before it would have been
-            // flushed.
+            // If each stream were written by its own run of db_bench, the rows of earlier streams would have
+            // been flushed before it.
             params.db.flush_cf(params.families)?;
         }
         let mut batch = WriteBatch::new();

@@ -79,7 +79,8 @@ fn check(printed: &Printed, name: &str) -> String {
         .for_each(|count| {
             number(count);
         });
-    // ops_sec, usec_op, mb_sec: the line has the form of the second version, which the eighth field shows.
+    // The script reads ops_sec, usec_op and mb_sec from the positions of its second form of the line, which
+    // the eighth field shows.
     let [micros, ops, word, rate, unit] = printed.last(name, [3, 5, 8, 11, 12]);
     assert_eq!((word.as_str(), unit.as_str()), ("seconds", "MB/s"));
     assert!(

@@ -59,7 +59,7 @@ fn mixgraph_like_rocksdb_is_like_rocksdb() {
             &format!("{flags} --mixgraph_like_rocksdb"),
         );
         let near = |a: f64, b: f64, tolerance: f64| (a - b).abs() <= tolerance;
-        // Shares of 30,000 operations; the tolerances are six deviations and more.
+        // The shares are of 30,000 operations; the tolerances are six standard deviations and more.
         let alike = near(ours.gets, theirs.gets, 600.0)
             && near(ours.puts, theirs.puts, 600.0)
             && near(ours.seeks, theirs.seeks, 300.0)

@@ -256,7 +256,7 @@ fn streams_show_their_write_amplification() {
         run("--streams=8 --streams_bypass_level0=false") > 1.5,
         "streams that take turns meet in every file"
     );
-    // Tables of half a megabyte are worth their syncs on any disk.
+    // Streams of half a megabyte get tables of their own on any disk, however long its syncs take.
     let apart = run_with(120_000, "4m", "--streams=8");
     assert!(apart < 1.3, "each has its own: {apart}");
     assert!(stderr("--benchmarks=fillseq --streams_descending").contains("--streams=N"));
@@ -514,7 +514,7 @@ fn the_row_cache_is_filled_from_existing_keys() {
             .and_then(|number| number.trim().parse().ok())
             .expect(ticker)
     };
-    // `--reads` does not apply: each key is read once in each run, and found in the second.
+    // `--reads` has no effect: each key is read once in each run, and is in the row cache in the second run.
     let keys = count(&out, "miss");
     assert!(
         keys > 250 && out.contains(&format!("({keys} of {keys} found)")),
@@ -556,7 +556,7 @@ fn mistakes_are_explained() {
     assert!(error.contains("missing") && !missing.exists(), "{error}");
 }
 
-/// The document that `--json` wrote for these flags.
+/// Runs db_bench with the flags in `args`, and returns the document that `--json` wrote.
 fn document(args: &str) -> serde_json::Value {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("run.json");
@@ -609,7 +609,7 @@ fn figures_are_written_as_json() {
     let steps =
         ["min", "p50", "p75", "p90", "p99", "p99_9", "p99_99", "max"].map(|name| number(&latency[name]));
     assert!(steps.is_sorted() && steps[7] > 0.0, "{steps:?}");
-    // 16 bytes of key and 100 of value, and the overhead of a batch of one.
+    // Each write has 16 bytes of key, 100 bytes of value, and the overhead of a batch of one operation.
     let writes = &fill["writes"];
     assert_eq!(number(&writes["user_bytes"]), 20_000.0 * (116.0 + 15.0));
     let all = ["wal_bytes", "flush_bytes", "compaction_bytes"].map(|name| number(&writes[name]));
@@ -708,7 +708,7 @@ fn rates_are_kept_and_latencies_count_from_them() {
     );
     for run in found["benchmarks"].as_array().expect("a list") {
         assert_eq!(run["latency_from"], "due");
-        // Ten operations a millisecond, or five: the last is due this long after the first.
+        // With ten operations a millisecond, or five, the last one is due this long after the first.
         let least = if run["name"] == "fillseq" { 0.0499 } else { 0.0998 };
         assert!(run["seconds"].as_f64() >= Some(least), "{run}");
         assert_eq!(
@@ -733,7 +733,8 @@ fn help_lists_workloads_flags_and_options() {
 
 #[test]
 fn the_printed_seed_replays_the_run() {
-    // Two workloads of two threads: the numbers of keys found distinguish one sequence of keys from another.
+    // The run has two workloads of two threads: the numbers of keys found distinguish one sequence of keys
+    // from another.
     let of_seed = |seed: i64| {
         let out = stdout(&format!(
             "--num=20000 --threads=2 --reads=5000 --seed={seed} --benchmarks=fillrandom,readrandom,readrandom"

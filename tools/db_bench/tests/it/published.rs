@@ -113,7 +113,7 @@ fn flag_of(argument: &str) -> &str {
         .unwrap_or_default()
 }
 
-/// The last value of a flag; a flag without a value is true.
+/// The value of the last occurrence of a flag; a flag without a value is true.
 fn value_of<'a>(arguments: &'a [String], flag: &str) -> Option<&'a str> {
     let argument = arguments
         .iter()
@@ -177,7 +177,7 @@ fn small(arguments: &[String], dir: &Path) -> Vec<String> {
     extra
 }
 
-/// Runs db_bench: whether it succeeded, and its output to standard output and to standard error.
+/// Runs db_bench. Returns whether it succeeded, and its output to standard output and to standard error.
 fn run(arguments: &[String], extra: &[String]) -> (bool, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_db_bench"))
         .args(arguments)
@@ -192,7 +192,7 @@ fn run(arguments: &[String], extra: &[String]) -> (bool, String, String) {
     )
 }
 
-/// Checks one line: each flag that is to be refused is, and the rest of the line runs.
+/// Checks one line: each flag that needs a missing feature is refused, and the rest of the line runs.
 fn check(source: &str, published: &Published, line: &[String], dir: &Path) {
     let shown = format!("{source}\n{}\n", line.join(" "));
     let refused: Vec<&str> = published

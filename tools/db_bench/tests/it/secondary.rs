@@ -17,7 +17,7 @@ fn a_secondary_reads_what_its_primary_has() {
         dir.path().join("dbbench_secondary/LOG").exists(),
         "a directory of its own"
     );
-    // The secondary catches up at once, and then every five seconds.
+    // The secondary catches up once at the start, and then every five seconds.
     let line = out
         .lines()
         .find(|line| line.starts_with("Secondary instance updated  "));
@@ -150,7 +150,7 @@ fn build_info_and_a_filter_that_keeps_rows() {
 fn keys_that_are_there_are_used() {
     let dir = tempfile::tempdir().expect("a directory");
     let run = |args: &str| successful(args, &run_in(dir.path(), args));
-    // Every third key, with another size and range than the keys of the next command.
+    // The keys have 24 bytes, and numbers up to 3000; the flags of the next command describe other keys.
     run("--num=3000 --key_size=24 --benchmarks=fillrandom --seed=5");
     let out = run("--use_existing_db --num=3000 --key_size=24 --benchmarks=readrandom");
     assert!(
@@ -202,7 +202,7 @@ fn prefixes_that_are_missing_and_rates_that_follow_a_sine() {
         err.contains("prefix_size > 8 required by --seek_missing_prefix"),
         "{err}"
     );
-    // 116,000 bytes at 400,000 a second, and other rates later.
+    // The run writes 116,000 bytes, at 400,000 bytes a second at first and at other rates later.
     let out = run(
         "--num=1000 --benchmarks=fillseq --sine_write_rate --sine_a=100000 --sine_d=400000 \
                    --sine_write_rate_interval_milliseconds=50",

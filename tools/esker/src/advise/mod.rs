@@ -35,7 +35,7 @@ pub fn advise(args: &AdviseArgs, out: &mut Out, progress: &Progress) -> Result<(
     }
     let options = options_of(&args.dir)?;
     let own = family_options(&options, name).clone();
-    // Before the tables are read: a set that is wrong costs no time.
+    // The sets of options are parsed before the tables are read, so that a wrong set costs no time.
     let sets = sets::sets(&own, &args.set)?;
     let start = Start::new(&args.dir, &options, family)?;
     let one_in = args
@@ -145,9 +145,9 @@ fn report(
 struct Amount {
     name: &'static str,
     of: fn(&Prediction) -> f64,
-    /// It is a share of the time, and not a ratio.
+    /// The amount is a share of the time, and not a ratio.
     is_share: bool,
-    /// False if the workload has nothing of which it is an amount.
+    /// False if the workload has none of the operations that the amount is about.
     is_there: fn(&Prediction) -> bool,
 }
 

@@ -13,8 +13,8 @@ pub struct Set {
     pub options: ColumnFamilyOptions,
 }
 
-/// The options of the family, and with each of `texts` set over them; without texts, with each of the usual
-/// changes.
+/// Returns the options of the family, and these options with each of `texts` applied; without texts, with
+/// each of the usual changes applied.
 pub fn sets(own: &ColumnFamilyOptions, texts: &[String]) -> Result<Vec<Set>> {
     let usual;
     let texts = match texts {

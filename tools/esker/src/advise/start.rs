@@ -65,7 +65,8 @@ impl Start {
         let (mut bytes, mut raw) = (0, 0);
         for table in &self.tables {
             let properties = table.reader.table_properties();
-            // The keys of a table have eight bytes more than those of the user.
+            // The keys of a table have eight bytes more than those of the user: the sequence number and the
+            // kind.
             let keys = properties.raw_key_size.saturating_sub(8 * properties.num_entries);
             bytes += table.file.size;
             raw += keys + properties.raw_value_size;
@@ -83,7 +84,8 @@ impl Start {
                 file.size,
                 file.epoch_number.unwrap_or(file.largest_seqno),
             );
-            // The rows of an ingested table have the number of its ingestion, which the table does not hold.
+            // The rows of an ingested table have the sequence number of the ingestion, which the table itself
+            // does not contain.
             let ingested = (file.smallest_seqno == file.largest_seqno).then_some(file.largest_seqno);
             let mut entries = table.reader.entries();
             entries.seek_to_first();

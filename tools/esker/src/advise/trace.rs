@@ -9,7 +9,7 @@ use esker::{FileTraceReader, Operation, QueryTraceReader, TraceKind, TracedQuery
 use crate::directory;
 use crate::output::Failure;
 
-/// Adds the operations of family `family` in the trace at `path`.
+/// Adds the operations on the column family `family` in the trace at `path`.
 pub fn read(path: &Path, family: u32, builder: &mut WorkloadBuilder) -> Result<(), Failure> {
     let fs = directory::fs();
     if TraceKind::of_file(&fs, path)? != Some(TraceKind::Queries) {

@@ -61,7 +61,7 @@ fn dump_file(path: &Path, args: &ManifestArgs, out: &mut Out) -> Result<(), Fail
     }
     match replay.finish(&mut manifest::builtin_comparator) {
         Ok(state) => Ok(summary(edits, &state, out)?),
-        // The resulting state requires the comparators; the edits are shown in any case.
+        // Only the resulting state requires the comparators of the families; the edits are shown in any case.
         Err(error) if error.kind() == ErrorKind::InvalidArgument => Ok(writeln!(out, "state: {error}")?),
         Err(error) => Err(error.in_file(path).into()),
     }

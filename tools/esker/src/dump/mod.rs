@@ -1,4 +1,4 @@
-//! The dumps: the contents of files, decoded as far as possible.
+//! The commands that dump files: they show the contents, decoded as far as possible.
 
 pub mod manifest;
 pub mod sst;
@@ -13,7 +13,7 @@ use crate::args::Source;
 use crate::directory;
 
 impl Source {
-    /// The files to inspect: the named ones, or those of the database that `belongs` selects.
+    /// The files to inspect: the named ones, or the files of the database that `belongs` selects.
     fn paths(&self, what: &str, belongs: fn(&FileKind) -> bool) -> Result<Vec<PathBuf>> {
         let Some(dir) = &self.db else {
             return Ok(self.files.clone());

@@ -51,7 +51,7 @@ fn dump_file(path: &Path, args: &SstArgs, range: &Range, out: &mut Out) -> Resul
     let nothing_asked = !(args.footer || args.properties || args.index || args.blocks || args.entries);
     let asked = |flag: bool| flag || args.all;
     if asked(args.footer || nothing_asked) {
-        // If a table cannot be opened, its footer may still be readable.
+        // If a table cannot be opened, its footer may still be readable, and is shown.
         footer(path, out)?;
     }
     let table = open(path)?;
@@ -227,7 +227,8 @@ fn entries(table: &Arc<Table>, form: Form, range: &Range, out: &mut Out) -> Resu
     let mut cursor = table.cursor(BlockReadOptions::default());
     match &range.from {
         Some(from) => {
-            // With the newest timestamp, if keys have one: before all versions of the key.
+            // The seek is at the newest timestamp, if keys have timestamps, and so before all versions of the
+            // key.
             let newest = vec![0xff; order.timestamp_size()];
             let mut target = Vec::new();
             internal_key::set_seek_target(&mut target, &[from, &newest[..]].concat(), MAX_SEQNO);

@@ -1,4 +1,4 @@
-//! A command of `ldb`, as the table of commands names it.
+//! A command of `ldb`, as a row of the table of commands.
 
 use crate::ldb::line::Line;
 use crate::ldb::outcome::Outcome;
@@ -9,7 +9,7 @@ pub struct Command {
     pub name: &'static str,
     /// The text of the help, after two spaces.
     pub help: &'static str,
-    /// The options and flags of this command alone, in groups.
+    /// The options and flags that only this command has, in groups.
     pub options: &'static [&'static [&'static str]],
     /// True if neither `--db` nor `--path` is required.
     pub needs_no_db: bool,

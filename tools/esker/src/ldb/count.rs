@@ -30,7 +30,7 @@ impl ByDelimiter {
         let is_end = |byte: &u8| *byte == self.delimiter || ends.contains(byte);
         let len = key.iter().position(is_end).unwrap_or(key.len());
         let group = &key[..len];
-        // A group without a name joins the next one.
+        // The counts of a group without a name are added to the next group.
         if self
             .group
             .as_deref()

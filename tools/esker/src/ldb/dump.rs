@@ -24,7 +24,7 @@ pub fn run(line: &Line, out: &mut Out) -> Outcome {
     }
 }
 
-/// Dumps a file, whose name says its kind.
+/// Dumps a file, whose kind is known from its name.
 fn file(line: &Line, path: &Path, out: &mut Out) -> Outcome {
     let name = path
         .file_name()

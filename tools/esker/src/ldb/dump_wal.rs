@@ -33,7 +33,7 @@ pub fn run(line: &Line, out: &mut Out) -> Outcome {
     Ok(String::new())
 }
 
-/// Dumps the WAL at `path`, or those in that directory, by number.
+/// Dumps the WAL at `path`, or all WALs in the directory `path` in the order of their numbers.
 fn files(wals: &mut wal::Dump, path: &Path, out: &mut Out) -> Result<(), Failed> {
     if !path.is_dir() {
         return dump(wals, path, out);

@@ -45,7 +45,7 @@ fn aggregated(session: &Session) -> Result<BTreeMap<&'static str, u64>, Failed> 
     Ok(sums)
 }
 
-/// The properties that can be added, under RocksDB's names.
+/// The properties of tables that can be summed up, under RocksDB's names.
 fn parts(table: &TableProperties) -> [(&'static str, u64); 19] {
     let known = |value: Option<u64>| value.unwrap_or(0);
     [

@@ -16,7 +16,7 @@ pub fn run(line: &Line, out: &mut Out) -> Outcome {
     let db = &session.db;
     let tables = db.live_files();
     if line.flag("sort_by_filename") {
-        // The level of a blob file is none.
+        // A blob file is in no level.
         let mut files: Vec<(PathBuf, Option<usize>, String)> = tables
             .iter()
             .map(|file| (file.path.clone(), Some(file.level), file.column_family.clone()))

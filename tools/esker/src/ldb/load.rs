@@ -37,7 +37,7 @@ pub fn run(line: &Line, out: &mut Out) -> Outcome {
     Ok(String::new())
 }
 
-/// RocksDB's `Options::PrepareForBulkLoad`: nothing is compacted, and writers never wait for that.
+/// RocksDB's `Options::PrepareForBulkLoad`: nothing is compacted, and writers never wait for compactions.
 fn prepare_for_bulk_load(options: &mut Options) {
     const NEVER: i32 = 1 << 30;
     for family in options::families(options) {

@@ -68,7 +68,7 @@ pub fn levels(options: &Options, loaded: bool) -> BTreeMap<String, usize> {
         .collect()
 }
 
-/// The MANIFEST of a directory that has one.
+/// Returns the path of the only MANIFEST in a directory.
 fn only_manifest(dir: &Path) -> Result<PathBuf, Failed> {
     let is_manifest = |name: &String| matches!(filename::parse(name), Some(FileKind::Manifest(_)));
     let names = directory::fs().list(dir).map_err(|error| {

@@ -70,7 +70,7 @@ pub fn run(args: &[OsString], out: &mut Out) -> u8 {
     }
     let line = Line::new(args);
     let Some(name) = line.words().first() else {
-        // The message has no line feed, as in RocksDB.
+        // As in RocksDB, the error message has no line feed at its end.
         eprint!("Command not specified!");
         return unknown();
     };

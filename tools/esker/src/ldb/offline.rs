@@ -48,7 +48,7 @@ impl Offline<'_> {
 
     /// Writes a new MANIFEST with `edits` applied, and makes CURRENT name it. WALs keep their rows.
     ///
-    /// Errors: those of the edits, and of writing; the old MANIFEST is in force then.
+    /// Errors: those of the edits, and of writing; after an error the old MANIFEST is still in force.
     pub fn apply(mut self, edits: Vec<VersionEdit>) -> Result<()> {
         for edit in edits {
             self.replay.apply(edit)?;

@@ -35,7 +35,7 @@ pub fn writable(line: &Line, create_if_missing: bool) -> Result<Session, Failed>
     with_options(line, options)
 }
 
-/// Opens the database for writing with these options.
+/// Opens the database for writing with the given options.
 pub fn with_options(line: &Line, options: Options) -> Result<Session, Failed> {
     open(line, options, false)
 }

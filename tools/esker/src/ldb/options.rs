@@ -54,7 +54,7 @@ pub fn prepare(line: &Line) -> Result<Options, Failed> {
     Ok(options)
 }
 
-/// The options of every family that is named, and those of the others.
+/// The options of every named family, and the options of all other families.
 pub fn families(options: &mut Options) -> impl Iterator<Item = &mut ColumnFamilyOptions> {
     std::iter::once(&mut options.column_family).chain(options.column_families.values_mut())
 }
@@ -80,7 +80,7 @@ fn refuse_environments(line: &Line) -> Result<(), Failed> {
     }
 }
 
-/// Whether the OPTIONS file is read. An error to open the database ends the command only then.
+/// Whether the OPTIONS file is read. Only in that case does an error of opening the database end the command.
 pub fn loads_options(line: &Line) -> Result<bool, Failed> {
     let usual = line.value("db").is_some() && !line.flag("create_if_missing") && !line.flag("ttl");
     line.is_set("try_load_options", usual)
@@ -171,7 +171,8 @@ fn change_tables(family: &mut ColumnFamilyOptions, line: &Line) -> Result<(), Fa
 }
 
 fn change_blobs(family: &mut ColumnFamilyOptions, line: &Line) -> Result<(), Failed> {
-    // RocksDB turns both off without the flag; values in blob files would then move into tables.
+    // Without the flags RocksDB turns blob files and their garbage collection off, which would move values
+    // from blob files into tables.
     family.enable_blob_files |= line.flag("enable_blob_files");
     family.enable_blob_garbage_collection |= line.flag("enable_blob_garbage_collection");
     if let Some(bytes) = line.int("min_blob_size")? {

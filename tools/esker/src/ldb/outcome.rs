@@ -9,7 +9,7 @@ use crate::output::{Failure, Out};
 /// The end of a command that failed.
 #[derive(Debug)]
 pub enum Failed {
-    /// The message, which follows `Failed: ` on standard error.
+    /// The message of the failure, which follows `Failed: ` on standard error.
     Message(String),
     /// The program that reads standard output has closed it.
     PipeClosed,
@@ -21,7 +21,7 @@ impl Failed {
         Failed::Message(message.into())
     }
 
-    /// A failure whose message begins with these words, followed by an error.
+    /// A failure whose message is the given words followed by the text of an error.
     pub fn with(words: &str, error: &Error) -> Failed {
         Failed::Message(format!("{words}{error}"))
     }
@@ -57,7 +57,7 @@ impl From<std::io::Error> for Failed {
     }
 }
 
-/// The end of a command: a message for standard error, which is empty in most cases.
+/// The successful end of a command, with a message for standard error, which is empty in most cases.
 pub type Outcome = Result<String, Failed>;
 
 /// Prints `OK` to standard output.

@@ -32,7 +32,7 @@ pub fn run(line: &Line, out: &mut Out) -> Outcome {
         let command =
             command.map_err(|error| Failed::said(format!("While reading standard input: {error}")))?;
         shell.run(&command, out)?;
-        // The answer must be visible before the next command is typed.
+        // The output is flushed, because the answer must be visible before the next command is typed.
         out.flush()?;
     }
     session.close()?;
@@ -52,7 +52,7 @@ fn is_fatal(error: &base::Error) -> bool {
 impl Shell<'_> {
     /// Runs one command. Its result, good or bad, is printed.
     ///
-    /// Errors: those after which the shell ends.
+    /// Errors: only those after which the shell ends.
     fn run(&self, text: &[u8], out: &mut Out) -> Result<(), Failed> {
         let mut words = Line::default();
         text.split(|&byte| byte == b' ')

@@ -64,7 +64,8 @@ fn levels_in_use(database: &Offline<'_>) -> base::Result<usize> {
     Ok(default_family(&state.families)?.version.num_non_empty_levels())
 }
 
-/// The edit that moves the files of the only level from `levels - 1` on there; `None` if none has to move.
+/// The edit that moves the files of the only level from `levels - 1` on to level `levels - 1`; `None` if none
+/// has to move.
 ///
 /// Errors: `InvalidArgument` if several of these levels have files.
 fn lowered(family: &FamilyState, levels: usize) -> base::Result<Option<VersionEdit>> {

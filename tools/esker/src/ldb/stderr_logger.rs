@@ -18,7 +18,7 @@ fn rank(level: InfoLogLevel) -> u8 {
     }
 }
 
-/// The level of this number in RocksDB's `InfoLogLevel`.
+/// The level of the info log that has this number in RocksDB's `InfoLogLevel`.
 pub fn level(number: i32) -> Option<InfoLogLevel> {
     let levels = [
         InfoLogLevel::Debug,

@@ -101,7 +101,7 @@ fn show(record: &blob::Record<'_>, value: &[u8], form: Form, out: &mut dyn Write
     out.write_all(b"  key        : ")?;
     out.write_all(&hex_if(form.key_hex, record.key))?;
     let (name, bytes) = match form.uncompressed {
-        // RocksDB decompresses nothing where nothing is compressed, and shows an empty value.
+        // As in RocksDB, the decompressed value of a blob file without compression is shown as empty.
         true => ("\n  raw blob   : ", value),
         false => ("\n  blob       : ", record.stored),
     };

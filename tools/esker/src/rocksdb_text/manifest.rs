@@ -19,7 +19,7 @@ pub const UNKNOWN_LEVELS: usize = 64;
 pub struct Form {
     /// Each edit comes first, as text.
     pub verbose: bool,
-    /// Each edit comes first, as a line of JSON.
+    /// Before the state, each edit is printed as a line of JSON.
     pub json: bool,
     /// Keys in hexadecimal.
     pub hex: bool,
@@ -38,7 +38,7 @@ pub fn dump(
     let mut edits = 0;
     let mut families = 1;
     let mut prev_log_number = 0;
-    // Families whose comparator is not available, with its name.
+    // The families whose comparator is not built in, with the name of the comparator.
     let mut unknown = BTreeMap::new();
     directory::for_each_edit(path, &mut |offset, edit| {
         if form.json {
@@ -69,7 +69,8 @@ pub fn dump(
             family,
             unknown_comparator: unknown.get(&family.id).map(String::as_str),
             levels: levels.get(&family.name).copied().unwrap_or(UNKNOWN_LEVELS),
-            // RocksDB makes a version for each family that is created, and one more for each that lives.
+            // RocksDB makes a version for each family that is created, and one more for each that was not
+            // dropped.
             version: families + number as u64,
         };
         shown.print(form.hex, out)?;
@@ -168,7 +169,7 @@ fn counters(state: &ManifestState, prev_log_number: u64, out: &mut dyn Write) ->
         out,
         "next_file_number {} last_sequence {}  prev_log_number {prev_log_number} max_column_family {} \
          min_log_number_to_keep {}",
-        // RocksDB skips the number that the MANIFEST has.
+        // As in RocksDB, the number after that in the MANIFEST is shown.
         state.next_file_number + 1,
         state.last_sequence,
         state.max_column_family,

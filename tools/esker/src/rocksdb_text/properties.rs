@@ -9,7 +9,7 @@ use sst::properties::UNKNOWN_COLUMN_FAMILY;
 use crate::rocksdb_text::unique_id;
 use crate::text::Form;
 
-/// Each property as name and value, in RocksDB's order.
+/// The names and values of the properties of a table, in RocksDB's order.
 pub fn lines(properties: &TableProperties) -> Vec<(String, Vec<u8>)> {
     let mut lines = Vec::new();
     counts(properties, &mut lines);

@@ -19,7 +19,7 @@ pub struct Entries {
     pub print: bool,
     /// Keys and values in hexadecimal.
     pub hex: bool,
-    /// Indexes of values in blob files are taken apart.
+    /// Indexes of values in blob files are decoded.
     pub decode_blob_index: bool,
     /// Checksums of blocks are verified.
     pub verify_checksum: bool,
@@ -56,7 +56,8 @@ pub fn read(table: &Arc<Table>, entries: &Entries, out: &mut dyn Write) -> Resul
     });
     match entries.from.as_ref().or(entries.prefix.as_ref()) {
         Some(from) => {
-            // With the newest timestamp, if keys have one: before all versions of the key.
+            // The seek is at the newest timestamp, if keys have timestamps, and so before all versions of the
+            // key.
             let newest = vec![0xff; order.timestamp_size()];
             let mut target = Vec::new();
             internal_key::set_seek_target(&mut target, &[from, &newest[..]].concat(), MAX_SEQNO);

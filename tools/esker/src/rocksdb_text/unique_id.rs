@@ -2,7 +2,7 @@
 
 use crate::text::Form;
 
-/// Added to the halves, so that the internal id of zeros is the public id of zeros.
+/// The constants that are added to the halves, so that the internal id of zeros is the public id of zeros.
 const HIGH_OFFSET: u64 = 17_391_078_804_906_429_400;
 const LOW_OFFSET: u64 = 6_417_269_962_128_484_497;
 
@@ -27,7 +27,7 @@ fn halves(id: &[u8; 16]) -> (u64, u64) {
     (base::coding::u64_at(id, 0), base::coding::u64_at(id, 8))
 }
 
-/// RocksDB's `BijectiveHash2x64`, the XXH3 hash of 16 bytes with a bijective mix, of high and low half.
+/// RocksDB's `BijectiveHash2x64`, the XXH3 hash of 16 bytes with a bijective mix, as its high and low half.
 fn bijective_hash(high: u64, low: u64) -> (u64, u64) {
     const FLIP_LOW: u64 = 0x5997_3f00_3336_2349;
     const FLIP_HIGH: u64 = 0xc202_7976_92d6_3d58;

@@ -13,7 +13,7 @@ use crate::directory;
 use crate::output::Failure;
 use crate::rocksdb_text::{columns, key, prefixed_hex};
 
-/// The form of a dump, and what goes on from one file to the next.
+/// The form of a dump, and the state that one file passes to the next.
 pub struct Dump {
     /// A line of titles comes first.
     pub header: bool,
@@ -21,7 +21,7 @@ pub struct Dump {
     pub values: bool,
     /// Only batches are printed whose sequence number does not follow that of the batch before.
     pub only_seqno_gaps: bool,
-    /// Transactions take sequence numbers when they are committed.
+    /// True if transactions take sequence numbers when they are committed.
     pub write_committed: bool,
     /// The orders of the families that are open, by id.
     pub comparators: BTreeMap<u32, UserComparator>,

@@ -23,7 +23,7 @@ pub enum Asked {
 pub struct Args {
     /// The files and directories to dump.
     pub places: Vec<PathBuf>,
-    /// `check` if empty. RocksDB ignores a command that it does not know.
+    /// The name of the command; `check` if empty. RocksDB ignores a command that it does not know.
     pub command: String,
     pub entries: Entries,
     /// At most this many entries are read; 0: no limit.

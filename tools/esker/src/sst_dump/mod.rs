@@ -75,7 +75,8 @@ fn status(result: Result<u8, End>) -> u8 {
     }
 }
 
-/// The exit status is that of C++'s -1 if the key is too short, and the text that of no key.
+/// Prints an internal key. If the key is too short, the text is that of an empty key, and the exit status is
+/// that of C++'s -1, as in RocksDB.
 fn show_internal_key(key: &[u8], out: &mut Out) -> u8 {
     let (text, bad) = match base::ParsedInternalKey::parse(key) {
         Ok(_) => (crate::rocksdb_text::key::internal_key(key, true, None), None),
@@ -127,7 +128,7 @@ impl DumpTotals {
         status(result.and_then(|status| flushed.map(|()| status)))
     }
 
-    /// Goes through the tables. An error of one is printed, and the next one follows.
+    /// Runs the command on each table. An error of a table is printed, and the next table follows.
     fn files(&mut self, out: &mut Out) -> Result<(), End> {
         for path in self.paths()? {
             if path.extension().is_none_or(|extension| extension != "sst") {
@@ -179,7 +180,7 @@ impl DumpTotals {
         matches!(&*self.args.command, "" | "check" | "scan")
     }
 
-    /// Works on one table. False if enough entries were read.
+    /// Runs the command on one table. Returns false once enough entries were read.
     fn file(&mut self, path: &Path, table: &Arc<Table>, out: &mut Out) -> Result<bool, End> {
         match &*self.args.command {
             "recompress" => {
@@ -247,7 +248,7 @@ impl DumpTotals {
         Ok(())
     }
 
-    /// Writes the dump of a table to a file beside it.
+    /// Writes the dump of a table to a file next to the table.
     fn raw(&self, path: &Path, table: &Arc<Table>, out: &mut Out) -> Result<(), End> {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let to = path.with_file_name(format!("{stem}_dump.txt"));

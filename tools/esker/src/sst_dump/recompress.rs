@@ -49,7 +49,7 @@ pub fn show(table: &Arc<Table>, args: &Args, out: &mut Out) -> Result<(), Failur
                 compression_opts: compression,
                 enable_index_compression: args.enable_index_compression,
                 block_size: args.block_size,
-                // The newest format, which can use the most compression.
+                // Tables are written in the newest format version, which supports the most compression.
                 format_version: 7,
                 ..TableWriterOptions::new(table.comparator().clone())
             };

@@ -231,7 +231,7 @@ fn wals(out: &mut String, now: &Observation, width: usize) -> std::fmt::Result {
         &show_size(bytes),
     )?;
     for wal in &now.wals {
-        // The family that holds back the oldest WAL must be flushed.
+        // The line names the family that must be flushed before the oldest WAL can be deleted.
         let held = now
             .families
             .iter()

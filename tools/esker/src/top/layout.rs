@@ -117,7 +117,7 @@ pub fn wrapped(out: &mut String, width: usize, text: &str) -> fmt::Result {
     writeln!(out, "{line}")
 }
 
-/// Returns as many of `names` as fit into `width`, and the number of the others.
+/// Returns as many of `names` as fit into `width`, followed by the number of names that do not fit.
 pub fn names(names: &[&str], width: usize) -> String {
     let listed = |shown: usize| {
         let mut text = names[..shown].join(", ");

@@ -23,7 +23,7 @@ const KEYS: &str = "q quit   s sort   f next family, a all";
 
 /// Returns the width and height of the terminal in columns and lines. `None` if it does not know them.
 pub fn size() -> Option<(usize, usize)> {
-    // The input may be a pipe while the output is a terminal.
+    // The size of either is used, because the input may be a pipe while the output is a terminal.
     let known = [tcgetwinsize(stdout()), tcgetwinsize(stdin())];
     let size = known.into_iter().flatten().find(|size| size.ws_col > 0)?;
     Some((
@@ -71,7 +71,7 @@ fn frames(observer: &mut Observer, view: &mut View, interval: f64, out: &mut Out
         let now = observer.look();
         if let Some((columns, rows)) = size() {
             view.width = columns;
-            // The last line is that of the keys. The frame ends one line before it.
+            // The last line of the terminal shows the keys. The frame ends one line before it.
             view.height = Some(rows.max(4) - 2);
         }
         out.write_all(b"\x1b[H\x1b[J")?;
@@ -82,7 +82,8 @@ fn frames(observer: &mut Observer, view: &mut View, interval: f64, out: &mut Out
                 before = Some(now);
                 names
             }
-            // The next observation may succeed: another process may be writing the file.
+            // An error does not end the view: the next observation may succeed, because another process may
+            // be writing the file.
             Err(error) => {
                 let mut text = String::new();
                 // Writing to a string does not fail.

@@ -56,7 +56,7 @@ fn frames() {
         "testdata/top",
         |_| TestDatabase::new(),
         |state, case| match case.directive.as_str() {
-            // A database that RocksDB wrote, by the name of its directory.
+            // Each directive names a database that RocksDB wrote by its directory.
             "copy" => {
                 state.copy(case.input.trim());
                 String::new()
@@ -87,7 +87,7 @@ fn frames() {
                 state.clock.advance(Duration::from_secs(seconds));
                 String::new()
             }
-            // A frame: a family, an order, the width.
+            // The arguments of a frame are a family, an order and the width.
             "frame" => {
                 let mut words = case.input.split_whitespace();
                 let family = words.next().filter(|&name| name != "-").map(str::to_owned);

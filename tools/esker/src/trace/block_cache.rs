@@ -9,7 +9,7 @@ use super::reuse::Reuse;
 use crate::report::{Cell, POWERS, Powers, Report, Timeline};
 use crate::text::Form;
 
-/// The capacities that are simulated unless others are asked for: these powers of two.
+/// The exponents of two of the capacities that are simulated unless the command line names others.
 const CAPACITIES: std::ops::RangeInclusive<u32> = 16..=34;
 
 /// Lookups, misses, and the bytes of the blocks.
@@ -41,7 +41,7 @@ impl Count {
 /// A block of the trace.
 struct Block {
     file: u64,
-    /// The offset in the file, or the key in the cache where that does not tell it.
+    /// The offset of the block in its file, or the block's cache key if the offset is unknown.
     place: String,
     bytes: u64,
     count: Count,
@@ -64,11 +64,11 @@ pub struct Lookups {
     first_lookups: u64,
     caches: Vec<Lru>,
     timeline: Timeline,
-    /// The last Get, and its lookups so far.
+    /// The last Get in the trace, and its lookups in the block cache so far.
     get: (u64, u64),
     gets: u64,
     per_get: Powers,
-    /// Lookups of data blocks for Gets, and those that did not have the key.
+    /// Lookups of data blocks for Gets, and the number of them whose block did not have the key.
     searched: u64,
     in_vain: u64,
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-/// The blocks that an LRU cache of so many bytes would hold, and how often a lookup would miss.
+/// The blocks that an LRU cache of a given size in bytes would hold, and how often a lookup would miss.
 pub struct Lru {
     /// The capacity of the cache in bytes.
     pub capacity: u64,
@@ -29,8 +29,8 @@ impl Lru {
         }
     }
 
-    /// Looks up a block of so many bytes. One that is not there is inserted if `inserts`, unless it is larger
-    /// than the cache.
+    /// Looks up a block of `bytes` bytes. A block that is not in the cache is inserted if `inserts`, unless
+    /// it is larger than the cache.
     pub fn look_up(&mut self, block: usize, bytes: u64, inserts: bool) {
         let known = self.blocks.get(&block).copied();
         self.misses += u64::from(known.is_none());
@@ -64,7 +64,7 @@ mod tests {
         for block in [1, 2, 1, 3, 1, 2] {
             cache.look_up(block, 10, true);
         }
-        // Block 2 was evicted for block 3, and block 3 for block 2.
+        // Block 3 has evicted block 2, and the second lookup of block 2 has evicted block 3.
         assert_eq!(cache.misses, 4);
         cache.look_up(3, 10, false);
         cache.look_up(3, 10, false);

@@ -1,4 +1,4 @@
-//! Traces: what their records say in sum, and the replay of queries.
+//! Traces: reports that sum up their records, and the replay of queries.
 
 mod block_cache;
 mod io;

@@ -149,7 +149,7 @@ impl Queries {
         }
     }
 
-    /// The report, with at most `top` keys, in that form.
+    /// The report of the trace, with at most `top` keys, which are shown in the form `form`.
     pub fn report(self, top: usize, form: Form) -> Report {
         let mut report = Report::default();
         let micros = self.last.saturating_sub(self.began);

@@ -56,7 +56,7 @@ pub fn replay(args: &TraceArgs, out: &mut Out) -> Result<(), Failure> {
         db: dir.clone(),
         wal_dir: args.wal_dir.clone(),
     };
-    // Before the database is touched: a file that is no trace of queries changes nothing.
+    // The trace is opened before the database: a file that is no trace of queries changes nothing.
     let mut reader = FileTraceReader::open(&directory::fs(), &args.file)?;
     if reader.read()?.is_none() {
         let empty = Error::new(ErrorKind::Incomplete, "the trace is empty").in_file(&args.file);

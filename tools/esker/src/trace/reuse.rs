@@ -5,12 +5,12 @@
 pub struct Reuse {
     /// The last lookup of each block: its place, from 1 on, and its bytes.
     last: Vec<Option<(usize, u64)>>,
-    /// A Fenwick tree over lookups: the bytes of those that are the last of their block.
+    /// A Fenwick tree over lookups: the bytes of each lookup that is the last one of its block.
     tree: Vec<u64>,
 }
 
 impl Reuse {
-    /// The distance of a lookup from the last one of the block, or `None` of the first.
+    /// The distance of a lookup from the last one of the block, or `None` for the first lookup of a block.
     pub fn look_up(&mut self, block: usize, bytes: u64) -> Option<u64> {
         let place = self.tree.len() + 1;
         // A new node of the tree is the sum of its child nodes.

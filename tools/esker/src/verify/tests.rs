@@ -7,7 +7,7 @@ use esker::FileChecksumGenFactory;
 
 use super::*;
 
-/// Why a flip of this bit cannot be detected; `None` if it must be.
+/// The reason why a flip of this bit cannot be detected; `None` if it must be.
 fn untold(file: &DbFile, good: &[u8], at: usize, checksums: FileChecksumGenFactory) -> Option<&'static str> {
     let format_version_at = good.len().saturating_sub(sst::format::FOOTER_LEN) + 41;
     match file.kind {
@@ -36,7 +36,7 @@ fn flip_every_byte(checksums: FileChecksumGenFactory) {
         let good = fs::read(&file.path).unwrap();
         let found = |check: Option<FileCheck>| check.is_some_and(|check| !check.damage.is_empty());
         assert!(!found(check_file(&file, dir, &promised)), "{}", file.name);
-        // One byte at a time, in place: file systems sync a file that is rewritten.
+        // The test changes one byte at a time, in place, because file systems sync a file that is rewritten.
         let bad = fs::File::options().write(true).open(&file.path).unwrap();
         for at in 0..good.len() {
             let bits = match std::env::var_os("ESKER_ALL_BITS") {

@@ -36,7 +36,7 @@ fn how_far_it_is() {
             60,
             "1.0 MiB of 100.0 MiB, 1%, 17.1 KiB/s, 1 h 39 min left",
         ),
-        // More bytes are processed than the expected total.
+        // The test processes more bytes than the expected total.
         (
             11 * mib,
             10 * mib,
@@ -105,9 +105,9 @@ fn run(line: &[&str], progress: &Arc<Progress>) -> Result<String, Failure> {
     result.map(|()| fs::read_to_string(&path).unwrap())
 }
 
-/// Runs a command on `prepare`d places, stopped at its first step, its second, and so on, and each time a
-/// second time to its end. `check` gets the place, the output of the second run, and the step at which the
-/// first one was stopped.
+/// Runs a command that is stopped at its first step, at its second, and so on, each time in a place that
+/// `prepare` fills, and then runs it again to its end. `check` gets the place, the output of the second run,
+/// and the step at which the first one was stopped.
 fn at_each_step(
     least: u64,
     prepare: impl Fn(&Path),
@@ -206,8 +206,8 @@ fn verifying() {
         |place, printed, step| {
             assert!(!place.join("notes").exists());
             assert!(printed.contains("all good"), "{printed}");
-            // CURRENT, IDENTITY, MANIFEST, OPTIONS and the WAL come first, and are always read. LOCK comes
-            // last.
+            // Verification reads CURRENT, IDENTITY, MANIFEST, OPTIONS and the WAL first, in every run. LOCK
+            // comes last.
             let before = printed.matches("checked before").count() as u64;
             let tables = printed.lines().filter(|line| line.contains(".sst")).count() as u64;
             let others = printed.lines().count() as u64 - tables - 1;
@@ -215,7 +215,7 @@ fn verifying() {
             assert_eq!(before, done, "at step {step}: {printed}");
         },
     );
-    // A file that changed since is read again.
+    // A file that has changed since it was noted as good is read again.
     let place = TempDir::new().unwrap();
     let dir = database(place.path());
     let words = line(&["verify", "--db", "@db", "--resume", "@notes"], place.path());
@@ -258,7 +258,7 @@ fn salvaging() {
             assert!(!place.join("new/SALVAGE").exists() && !place.join("new/lost").exists());
         },
     );
-    // The run that completes it reports all corruption, wherever the one before was stopped.
+    // The run that completes the work reports all corruption, wherever the earlier run was stopped.
     for step in [1, 3, 5, 7, 9, 11] {
         let place = TempDir::new().unwrap();
         let dir = database(place.path());

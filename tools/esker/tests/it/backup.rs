@@ -68,7 +68,7 @@ fn backups_are_listed_verified_and_deleted() {
     let to = place.path().join("new");
     restore(&dir, &to, &["--backup_id=1"]).good();
     assert_same("1", &scan("cfs_fv7_lz4", &to).good(), &expected("cfs_fv7_lz4"));
-    // A restoration does not overwrite a database without the flag.
+    // A restoration does not overwrite a database without `--overwrite`.
     let error = restore(&dir, &to, &[]).bad();
     assert!(error.contains("--overwrite"), "{error}");
     assert!(esker("get", &to, &["new"]).status == 1);
@@ -194,7 +194,7 @@ fn an_interrupt_stops_it_and_the_same_command_goes_on() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The whole backup would take twenty seconds; its first line of progress comes after one.
+    // The whole backup would take twenty seconds; the first line of progress comes after one second.
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut first = String::new();
     stderr.read_line(&mut first).unwrap();

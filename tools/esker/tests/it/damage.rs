@@ -111,7 +111,8 @@ fn blocks(file: Arc<dyn RandomAccessFile>) -> Vec<Range<u64>> {
         return Vec::new();
     }
     let mut covered = Vec::new();
-    // Old-style ingestion changes the properties and not their checksum.
+    // Ingestion in RocksDB's old way writes the sequence number into the properties without changing their
+    // checksum.
     let patched = table.properties().external_sst_file_global_seqno.is_some();
     let verified = table.verify(0, &mut |block| {
         if !(patched && block.what == "rocksdb.properties") {
@@ -208,7 +209,8 @@ fn look_at_damage(
         assert!(names_it(&verified.stdout), "{what}: {}", verified.stdout);
     }
     match kind {
-        // Neither has a checksum; and options determine how merges are resolved.
+        // Neither an OPTIONS file nor an unprotected file has a checksum, and options determine how merges
+        // are resolved.
         "options" | "unprotected" => {}
         "identity" => assert_same(what, &scanned.good(), &expected(name)),
         "current" if scanned.status == 0 => assert_same(what, &scanned.stdout, &expected(name)),
@@ -257,7 +259,7 @@ fn no_covered_byte_is_left_out() {
         }
         let good = fs::read(&path).unwrap();
         let offsets: Vec<u64> = covered(&path).into_iter().flatten().collect();
-        // All of a short file, a sample of a long one.
+        // All bytes of a short file are tested, and a sample of the bytes of a long one.
         let share = (offsets.len() as u64).div_ceil(limit);
         for at in offsets {
             if rng.u64(0..share) != 0 {
@@ -274,7 +276,7 @@ fn no_covered_byte_is_left_out() {
     }
 }
 
-/// A WAL from the middle, which our MANIFEST does not record: the next WAL reveals it.
+/// A WAL in the middle is missing, and the MANIFEST does not record it: the next WAL reveals the loss.
 #[test]
 fn a_missing_wal_is_named() {
     let place = tempfile::TempDir::new().unwrap();

@@ -72,7 +72,7 @@ fn a_database_in_use() {
         );
         assert!(error.contains(lock.to_str().unwrap()), "{error}");
     }
-    // Reading takes no lock, and sees the writes of the other process.
+    // The read commands take no lock, and see the writes of the process that has the database open.
     let rows = esker("scan", dir.path(), &[]).good();
     assert!(rows.ends_with("zzz\tnew\n"), "{}", &rows[rows.len() - 100..]);
     esker("verify", dir.path(), &[]).good();

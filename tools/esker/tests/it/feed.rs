@@ -57,7 +57,7 @@ fn rows_are_json_and_a_cursor_goes_on() {
         r#"{"sequence":6,"batch":6,"family":"default","family_id":0,"operation":"put","key":"d","value":""}"#,
         "\n"
     );
-    // The cursor keeps the WAL. Limits and families leave lines out.
+    // The cursor keeps the WAL from deletion. A limit and a choice of families leave lines out.
     assert_eq!(all(), format!("{first}{rest}"));
     let only = look(
         "feed",

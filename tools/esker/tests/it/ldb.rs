@@ -64,7 +64,7 @@ fn bad(dir: &Path, args: &[&str]) -> String {
     ran.err
 }
 
-/// Lines that 11.8 has and 7.8 has not, and the only separators that differ.
+/// The lines of output that RocksDB 11.8 has and 7.8 does not have, and the only separators that differ.
 const ONLY_NEW: &[&str] = &[
     "# data blocks compression",
     "# uniform blocks",
@@ -89,7 +89,7 @@ fn comparable(text: &str) -> String {
         });
         !is_high_level && !ONLY_NEW.iter().any(|new| line.starts_with(new))
     });
-    // RocksDB lists the tables of a blob file in no order.
+    // The lines are sorted, because RocksDB lists the tables of a blob file in no order.
     let linked = |line: &str| line.split(" linked_ssts: ").next().unwrap_or_default().to_owned();
     kept.map(|line| linked(line) + "\n").collect()
 }
@@ -223,10 +223,10 @@ fn output_and_exit_status_are_those_of_ldb() {
 #[test]
 fn files_are_dumped_as_ldb_dumps_them() {
     let mut compared = 0;
-    // 7.8 does not know the record of the sizes of timestamps.
+    // RocksDB 7.8 does not know the record of the sizes of timestamps.
     for name in fixtures().into_iter().filter(|name| name != "user_timestamps") {
         let dir = fixture(&name);
-        // Without the comparator, 7.8 lists the files of the reverse order in another one.
+        // Without the comparator, RocksDB 7.8 lists the files of the reverse order in another one.
         let mut left = [1, 1, 1, u32::from(name != "reverse_comparator")];
         for file in listing(&dir).into_keys() {
             let kinds = [".sst", ".blob", ".log", "MANIFEST-000005"];

@@ -130,8 +130,8 @@ impl<'a> Case<'a> {
     fn check(&self) {
         let what = &self.what;
         let before = listing(self.dir);
-        // A truncated MANIFEST has its state from when it was that short: reading and writing must agree on
-        // it.
+        // A truncated MANIFEST has the state of the time when it had that length: reading and writing must
+        // agree on it.
         let read_only = read_only_rows(self.dir, self.name);
         match Db::open(&Options::default(), self.dir) {
             Err(error) => {
@@ -144,14 +144,15 @@ impl<'a> Case<'a> {
             }
             Ok(db) => {
                 let found = rows(&db, self.name);
-                // A background compaction may have met the corruption as well.
+                // The put may fail, because a background compaction may have met the corruption as well.
                 let _ = db.close();
                 drop(db);
                 self.check_rows(found, read_only);
                 match self.kind {
                     // As many rows as possible have been recovered if a file of these kinds is damaged.
                     "wal" | "manifest" | "current" => return,
-                    // The contents of the OPTIONS file were copied into the one written at open.
+                    // The contents of the OPTIONS file were copied into the OPTIONS file that the open has
+                    // written.
                     "options" => {
                         let is_options =
                             |file: &String| matches!(filename::parse(file), Some(FileKind::Options(_)));
@@ -240,8 +241,8 @@ fn a_wal_that_is_cut_between_two_records_looks_whole() {
         Case::new(name, dir.path(), "wal", path, Damage::Truncate(at)).check();
     }
 
-    // Rows up to number 7906 are in it then. Two families have all later rows in their tables, and so lose
-    // nothing; in the third, rows of the later WALs exist.
+    // The truncated WAL has rows up to number 7906. Two families have all later rows in their tables, and so
+    // lose nothing; in the third, rows of the later WALs exist.
     let dir = copy(name);
     let path = dir.path().join(file);
     Case::new(name, dir.path(), "wal", path, Damage::Truncate(2261));
@@ -256,7 +257,7 @@ fn a_wal_that_is_cut_between_two_records_looks_whole() {
     }
     let (found, good) = (of(&found, "beta\t"), of(&good, "beta\t"));
     assert_ne!(found, good);
-    // The very last row, 9200, belongs to this family.
+    // The very last row, 9200, belongs to the third family.
     let last = |row: &&String| row.contains("\t6B6579303030303030303032333736\t");
     assert!(good.iter().any(|row| last(&row)));
     assert_eq!(found.iter().find(last), good.iter().find(last));

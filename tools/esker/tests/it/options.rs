@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::common::*;
 
-/// The OPTIONS file of a fixture with these options replaced.
+/// The OPTIONS file of a fixture with the given options replaced.
 fn changed(dir: &TempDir, name: &str, options: &[(&str, &str)]) -> PathBuf {
     let text = fs::read_to_string(fixture(name).join("OPTIONS-000007")).unwrap();
     let lines = text.lines().map(|line| {

@@ -91,7 +91,7 @@ fn a_bad_block_costs_its_keys_and_no_other() {
             assert_eq!(ranges.len(), 1, "{what}");
             let (expected, got) = (expected(name), scan(name, &to).good());
             let within = expected.lines().count() - outside(&expected, &ranges).len();
-            // Only a block was lost, not the whole table.
+            // The salvage has lost only a block, not the whole table.
             assert!(within < expected.lines().count() / 4, "{within} keys, {what}");
             assert!(outside(&got, &ranges) == outside(&expected, &ranges), "{what}");
             esker("verify", &to, &["--quiet"]).good();

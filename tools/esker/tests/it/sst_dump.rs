@@ -31,7 +31,7 @@ fn ours(dir: &Path, args: &[&str]) -> Ran {
     run(command, dir, args)
 }
 
-/// The lines of a dump that 7.8 prints too; the address of its environment is none of them.
+/// The lines of a dump that RocksDB 7.8 prints too, without the line with the address of its environment.
 fn comparable(text: &str) -> String {
     const OTHERS: &[&str] = &[
         "options.env is",

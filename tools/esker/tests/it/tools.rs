@@ -66,7 +66,7 @@ fn ours(dir: &Path) -> Said {
             _ => {}
         }
     }
-    // Sizes in bytes are in the edits that added the files.
+    // The sizes of files in bytes are in the edits that added the files.
     let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
     for line in esker("manifest", dir, &[]).good().lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -138,7 +138,8 @@ fn checksums_of_whole_files_are_verified() {
     let said = esker("manifest", &db, &[]).good();
     assert!(said.contains("file_checksum=FileChecksumCrc32c:"), "{said}");
     esker("verify", &db, &[]).good();
-    // No other checksum covers the last bytes of the footer's padding.
+    // The flip is in the last bytes of the footer's padding, which no checksum but that of the whole file
+    // covers.
     let table = tables(&db).remove(0);
     let mut bytes = std::fs::read(db.join(&table)).unwrap();
     let padding = bytes.len() - 13;
@@ -152,7 +153,7 @@ fn checksums_of_whole_files_are_verified() {
     );
 }
 
-/// The names in `sst_dump --show_properties`, and RocksDB's names for the same in the file.
+/// The names of properties in the output of `sst_dump --show_properties`, and in the table file.
 const PROPERTIES: &[(&str, &str)] = &[
     ("# data blocks", "rocksdb.num.data.blocks"),
     ("# entries", "rocksdb.num.entries"),

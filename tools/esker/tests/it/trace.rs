@@ -1,4 +1,4 @@
-//! `trace`: what it says of each kind of trace, and the replay.
+//! `esker trace`: its report of each kind of trace, and the replay.
 
 use std::path::{Path, PathBuf};
 
@@ -169,7 +169,8 @@ fn lookups_of_blocks_are_summed_up() {
     assert_eq!((&index["lookups"], &index["misses"]), (&200.into(), &1.into()));
     assert_eq!(row(&report, "by_caller", "caller", "Get")["lookups"], 400);
     assert_eq!(row(&report, "by_level", "level", "0")["lookups"], 400);
-    // None fits in 100 bytes; all of them fit in a megabyte, and are missed once.
+    // No block fits into a cache of 100 bytes; all blocks fit into a cache of a megabyte, and each is missed
+    // once.
     let ratios: Vec<f64> = report["miss_ratio_by_cache_size"]
         .as_array()
         .unwrap()
@@ -214,7 +215,7 @@ fn operations_on_files_are_summed_up() {
             .find(|row| row["kind"] == kind && row["operation"] == operation);
         found.unwrap_or_else(|| panic!("{kind} {operation}: {report:#}"))
     };
-    // A WAL that is new begins with a record of the one before.
+    // Each new WAL begins with a record about the WAL before it.
     assert!(of("WAL", "Append")["count"].as_u64() >= Some(10));
     assert!(of("WAL", "Append")["bytes"].as_u64() > Some(1000));
     for operation in ["NewWritableFile", "Append", "Sync", "Read"] {

@@ -22,7 +22,7 @@ use vfs::{Action, FaultFs, MemFs, Op, Rule, UnsyncedPolicy};
 const THREADS: usize = 3;
 const OTHER: &str = "other";
 
-/// A place where a transaction may be found.
+/// The state in which a transaction may be found after a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SectionPlace {
     Absent,
@@ -125,7 +125,7 @@ impl Life {
 
     fn end(&self, transaction: &mut Transaction, name: &str, rng: &mut TestRng) -> esker::Result<()> {
         match rng.u32(..6) {
-            // The transaction stays prepared, without its `Transaction` object.
+            // The drop of the `Transaction` object leaves the transaction prepared.
             0 => Ok(()),
             1 => self.bring(name, (SectionPlace::Outstanding, SectionPlace::Absent), || {
                 transaction.rollback()
@@ -225,7 +225,7 @@ fn open(fs: &FaultFs) -> esker::Result<TransactionDB> {
     TransactionDB::open(&options, &TransactionDBOptions::default(), "/db")
 }
 
-/// A disk that fails after so many operations; another thread may run before each operation.
+/// A disk that fails after `crash_at` operations; another thread may run before each operation.
 fn disk(mem: &MemFs, crash_at: Option<u64>) -> FaultFs {
     let fs = FaultFs::new(Arc::new(mem.clone()));
     let hook = |_: Op, _: &Path| simulated::point("");

@@ -173,7 +173,7 @@ fn user_code_that_panics_loses_nothing() {
 
 #[test]
 fn others_who_have_it_open_see_what_they_should() {
-    // A secondary, a follower, and a database without WAL.
+    // The runs have a secondary, a follower, and a database without a WAL.
     for more in ["--seed=2", "--seed=3", "--disable_wal=true"] {
         let output = stress(&[
             "--threads=4",

@@ -332,7 +332,8 @@ fn threads_that_lock_keys_and_ranges_exclude_each_other() {
     assert!(manager.status().is_empty() && manager.range_status().is_empty());
 }
 
-/// Locks a key or a range, then another, and increments the counter of each exclusively locked key.
+/// Each step locks a key or a range, then another one, and increments the counter of each exclusively locked
+/// key.
 fn count_under_locks(
     manager: &LockManager,
     counters: &[Mutex<u64>],

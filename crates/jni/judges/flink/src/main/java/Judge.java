@@ -59,7 +59,7 @@ public final class Judge {
       final ValueStateDescriptor<Long> value = new ValueStateDescriptor<>("short value", Types.LONG);
       value.enableTimeToLive(ttl);
       shortValue = getRuntimeContext().getState(value);
-      // Elements of variable length, so that Java filters the lists.
+      // The elements of the lists have variable lengths, so that Java code filters them.
       final ListStateDescriptor<String> elements = new ListStateDescriptor<>("short list", Types.STRING);
       elements.enableTimeToLive(ttl);
       shortList = getRuntimeContext().getListState(elements);
@@ -134,7 +134,7 @@ public final class Judge {
     if (begins) {
       states.sinkTo(new DiscardingSink<>()).uid("sink");
       final JobClient job = environment.executeAsync("begin");
-      // Three checkpoints, so that the last one builds on others.
+      // The job takes three checkpoints, so that the last one refers to files of earlier ones.
       while (count(checkpoints) < 3) {
         if (job.getJobStatus().get().isGloballyTerminalState()) {
           throw new IllegalStateException("the job ended before its third checkpoint");
@@ -142,7 +142,7 @@ public final class Judge {
         Thread.sleep(100);
       }
       if (arguments[0].equals("kill")) {
-        // The JVM cannot kill itself without its hooks.
+        // Another program kills the JVM, which cannot end itself without running its shutdown hooks.
         new ProcessBuilder("kill", "-KILL", Long.toString(ProcessHandle.current().pid())).start().waitFor();
       }
       job.cancel().get();

@@ -191,7 +191,7 @@ public final class Errors {
   private static void disk() throws Exception {
     for (final boolean mapped : new boolean[] {false, true}) {
       Check.run("disk_full_mapped_" + mapped, dir -> {
-        // A limit of the size of files stands for the end of the disk.
+        // A limit on the size of files simulates a full disk.
         final String java = System.getProperty("java.home") + "/bin/java";
         final ProcessBuilder child = new ProcessBuilder("bash", "-c",
             "ulimit -f 2048; exec \"$0\" \"$@\"", java, "-XX:-UsePerfData",
@@ -231,7 +231,7 @@ public final class Errors {
         try {
           names.add(Check.text(Files.readAllBytes(task.resolve("comm"))).trim());
         } catch (final java.io.IOException ended) {
-          // The thread has ended since it was listed.
+          // A thread that cannot be read has ended since it was listed.
         }
       }
     }

@@ -98,7 +98,7 @@ public final class Misuse {
           Check.fails(IllegalStateException.class, () -> call(RocksIterator.class, "isValid0Jni", wrong));
           call(RocksDB.class, "disposeInternalJni", wrong == handle(options) ? 0L : wrong);
         }
-        // A handle of another kind is not a family's.
+        // The handle of an options object is refused in the place of a family's handle.
         Check.fails(Status.Code.InvalidArgument,
             () -> call(RocksDB.class, "get", handle(db), KEY, 0, 3, handle(options)));
         Check.equal(false, rows.isValid());

@@ -58,7 +58,7 @@ public final class Judge {
   private static void run(final String dir, final int from, final int records) throws Exception {
     try (TopologyTestDriver driver = open(dir)) {
       if (from > 0) {
-        // The stores have what was committed, and no more.
+        // The stores have exactly the committed records.
         show("committed", driver.getTimestampedKeyValueStore("counts").all());
         show("committed windows", driver.getTimestampedWindowStore("windows").all());
       }
@@ -75,7 +75,7 @@ public final class Judge {
     feed(driver, 0, committed);
     driver.getAllStateStores().values().forEach(store -> store.commit(Map.of()));
     feed(driver, committed, records);
-    // The JVM cannot kill itself without its hooks.
+    // Another program kills the JVM, which cannot end itself without running its shutdown hooks.
     new ProcessBuilder("kill", "-KILL", Long.toString(ProcessHandle.current().pid())).start().waitFor();
     throw new IllegalStateException("the JVM is still there");
   }
