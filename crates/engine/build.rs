@@ -1,7 +1,7 @@
 //! Names the commit a release build is made of: `ESKER_GIT_SHA`, for the header of each info log.
 //!
-//! A build with debug assertions is of `unknown`, so that a commit is no reason to build the engine again
-//! while one works on it.
+//! In a build with debug assertions the commit is `unknown`, so that a new commit does not cause another
+//! build of the engine during development.
 
 use std::process::Command;
 
@@ -25,9 +25,10 @@ fn published() -> Option<String> {
     rest.split('"').nth(1).map(str::to_owned)
 }
 
-/// The commit that is checked out; `None` outside a repository. Built again when another one is.
+/// The commit that is checked out; `None` outside a repository. The build script runs again when another
+/// commit is checked out.
 fn commit() -> Option<String> {
-    // Each move of HEAD adds a line to its log, whichever branch it is on.
+    // Git adds a line to the log of HEAD whenever HEAD moves, on every branch.
     if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"])
         && std::path::Path::new(&log).exists()
     {

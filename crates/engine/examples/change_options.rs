@@ -13,7 +13,8 @@ fn main() -> esker::Result<()> {
     let db = Db::open(&options, dir)?;
     let family = db.default_column_family();
 
-    // RocksDB's names and texts. All changes of a call are made, or none; the OPTIONS file has them at once.
+    // The names and values of options are RocksDB's texts. One call makes all its changes or none, and writes
+    // them to the OPTIONS file.
     db.set_options(
         &family,
         &[("write_buffer_size", "16777216"), ("compression", "kZSTD")],

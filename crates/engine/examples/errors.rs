@@ -14,7 +14,7 @@ fn explain(error: &Error) {
 
 fn main() -> esker::Result<()> {
     let dir = std::env::args().nth(1).unwrap_or_else(|| "errors.db".to_owned());
-    // Nothing is created unless it is asked for.
+    // An open creates no database unless `create_if_missing` is set.
     let missing = Db::open(&Options::default(), format!("{dir}/missing")).expect_err("no database is there");
     explain(&missing);
     assert_eq!(missing.kind(), ErrorKind::NoDatabase);
@@ -28,7 +28,7 @@ fn main() -> esker::Result<()> {
     explain(&locked);
     assert_eq!(locked.kind(), ErrorKind::LockHeld);
 
-    // After a close every call fails, and loses nothing.
+    // After a close every call on the database fails, and no data is lost.
     db.put(b"key", b"value")?;
     db.close()?;
     let closed = db.get(b"key").unwrap_err();

@@ -12,15 +12,15 @@ fn main() -> esker::Result<()> {
     let dir = std::env::args()
         .nth(1)
         .unwrap_or_else(|| "sessions.db".to_owned());
-    // A clock that the example advances; without one, the system's clock counts.
+    // The example advances this clock. A database without a clock of its own uses the system's.
     let clock = Arc::new(ManualClock::default());
     let options = Options {
         create_if_missing: true,
         clock: clock.clone(),
         ..Options::default()
     };
-    // Rows live for an hour unless they say otherwise. `DbWithTtl::open` with seconds makes RocksDB's kind
-    // instead, whose expired rows are visible until a compaction drops them.
+    // A row expires after an hour unless its write sets another time to live. `DbWithTtl::open` with seconds
+    // makes RocksDB's kind instead, whose expired rows are visible until a compaction drops them.
     let ttl = TtlOptions {
         default: FamilyTtl::PerKey(Some(Duration::from_secs(3600))),
         families: BTreeMap::new(),

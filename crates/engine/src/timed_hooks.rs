@@ -1,5 +1,5 @@
 //! Measures the time in users' merge operators and compaction filters, if statistics ask for it. Without
-//! statistics there is no such layer.
+//! statistics the operators and filters are called directly.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) fn merge_operator(
     }
 }
 
-/// Returns `filter`, timed if `statistics` measure times per entry.
+/// Returns `filter`; if `statistics` measure times per entry, the result measures the time of its calls.
 pub(crate) fn compaction_filter(
     filter: Box<dyn CompactionFilter>,
     statistics: Option<&Arc<Statistics>>,

@@ -66,7 +66,7 @@ impl BeforeImages {
         }
     }
 
-    /// The log data to put behind the rows.
+    /// The log data that follows the rows in the batch.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         put_varint64(&mut out, self.count);
@@ -98,7 +98,7 @@ pub(crate) fn images_of(batch: &WriteBatch) -> Result<Vec<BeforeImage<'_>>> {
     Ok(images)
 }
 
-/// Sets the last of `rows`, whose number is in `encoded`.
+/// Decodes `encoded`, a count and that many images, into the last elements of `rows`.
 fn decode<'a>(encoded: &'a [u8], rows: &mut [BeforeImage<'a>]) -> Result<()> {
     let mut reader = Reader::new(encoded);
     let count = reader.varint64("before images")?;

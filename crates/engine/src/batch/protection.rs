@@ -104,7 +104,8 @@ impl BatchProtection {
         self.push_rest(operation);
     }
 
-    /// Adds the checksums of the operations of `other`; `protection` has them, if it is given.
+    /// Adds the checksums of the operations in `other`. Those of its rows are taken from `protection`, or
+    /// computed if that is `None`.
     pub fn append(&mut self, other: Operations<'_>, protection: Option<&BatchProtection>) {
         for operation in other.map_while(Result::ok) {
             match protection {

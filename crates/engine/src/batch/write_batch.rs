@@ -363,7 +363,7 @@ impl WriteBatch {
         self.rep[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// Takes the checksums of the operations as they are now.
+    /// Replaces the checksums of the operations by those of their current bytes.
     pub(super) fn protect_again(&mut self) {
         let Some(mut protection) = self.protection.take() else {
             return;

@@ -9,15 +9,15 @@ use crate::state::handle::Db;
 impl Db {
     /// Deletes all rows of `family` but those with keys from `begin`, inclusive, to `end`, exclusive:
     /// RocksDB's `ClipColumnFamily`. Tables below L0 without a key of the range are dropped as they are, the
-    /// rest is deleted by range, and the family is compacted. Rows that are written meanwhile outside the
-    /// range may stay. After an error, or a crash, a part of the rows outside may be gone; the same call goes
-    /// on.
+    /// other rows are deleted by range, and the family is compacted. Rows that are written meanwhile outside
+    /// the range may stay. After an error, or a crash, a part of the rows outside the range may be gone; the
+    /// same call, repeated, deletes the others.
     ///
     /// Snapshots do not keep what is dropped. As in RocksDB it is meant for a family before it is exported,
     /// or merged with others.
     ///
     /// # Errors
-    /// `InvalidArgument` if `end` lies before `begin`, or the family has timestamps; those of a flush, of
+    /// `InvalidArgument` if `end` sorts before `begin`, or the family has timestamps; those of a flush, of
     /// [`delete_files_in_ranges`](Db::delete_files_in_ranges), of a write and of a compaction.
     pub fn clip_column_family(
         &self,

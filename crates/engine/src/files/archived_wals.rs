@@ -15,7 +15,7 @@ pub(crate) fn directory(wal_dir: &Path) -> PathBuf {
     wal_dir.join(ARCHIVE)
 }
 
-/// Makes the directory of archived WALs, if there is none.
+/// Creates the directory of archived WALs if it does not exist.
 pub(crate) fn create_directory(fs: &dyn FileSystem, wal_dir: &Path) -> Result<()> {
     let archive = directory(wal_dir);
     if fs.exists(&archive)? {
@@ -25,12 +25,12 @@ pub(crate) fn create_directory(fs: &dyn FileSystem, wal_dir: &Path) -> Result<()
     fs.sync_dir(wal_dir)
 }
 
-/// The archived WALs by number. None if there is no archive.
+/// The archived WALs by number. Empty if there is no archive.
 pub(crate) fn archived(fs: &dyn FileSystem, wal_dir: &Path) -> Result<BTreeMap<u64, PathBuf>> {
     wals_in(fs, &directory(wal_dir))
 }
 
-/// The WALs in `dir` by number. None if there is no such directory.
+/// The WALs in `dir` by number. Empty if the directory does not exist.
 pub(crate) fn wals_in(fs: &dyn FileSystem, dir: &Path) -> Result<BTreeMap<u64, PathBuf>> {
     let names = match fs.list(dir) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),

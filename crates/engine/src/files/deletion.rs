@@ -63,7 +63,8 @@ impl Deletion {
         manager.delete_file(&self.unneeded(path))
     }
 
-    /// Deletes a file of a database that is not open, as a part of `bucket`, which is one of the manager.
+    /// Deletes a file of a database that is not open, which the SST file manager counts in its deletion
+    /// bucket `bucket`.
     pub fn delete_unaccounted(&self, path: &Path, bucket: Option<u64>) -> Result<()> {
         match (self.manager_of(path), bucket) {
             (Some(manager), Some(bucket)) => manager.delete_unaccounted_file(&self.unneeded(path), bucket),
@@ -102,8 +103,8 @@ impl Deletion {
         self.manager.as_deref().filter(|_| is_paced)
     }
 
-    /// Deletes the trash in the directories of tables `dirs`, and that of WALs: a process ended before it
-    /// was deleted. An error leaves the rest to the next open.
+    /// Deletes the trash in the directories of tables `dirs`, and that of WALs: an earlier process ended
+    /// before it had deleted them. After an error the next open deletes the rest.
     pub fn empty_trash(&self, dirs: &BTreeSet<PathBuf>, wal_dir: &Path) -> Result<()> {
         let archive = directory(wal_dir);
         for dir in dirs.iter().map(PathBuf::as_path).chain([wal_dir, &archive]) {

@@ -1,6 +1,6 @@
-//! The names of dropped families: their rows outlive them in WALs, and the MANIFEST forgets them. So their
-//! names are put into a file of the archive before they are dropped, one a line, `ID NAME`, the name in
-//! hexadecimal.
+//! The file with the names of dropped families. Rows of a dropped family stay in WALs, but the MANIFEST no
+//! longer has the family's name. So the name is written to this file, in the archive, before the family is
+//! dropped: one line a family, `ID NAME`, the name in hexadecimal.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -42,7 +42,7 @@ fn parse(line: &str) -> Option<(u32, String)> {
     Some((id.parse().ok()?, String::from_utf8(name?).ok()?))
 }
 
-/// Adds family `id`, which is called `name`, to the file. The caller excludes others that write it.
+/// Adds family `id`, which is called `name`, to the file. The caller excludes other writers of the file.
 pub(crate) fn remember(fs: &dyn FileSystem, wal_dir: &Path, id: u32, name: &str) -> Result<()> {
     let mut names = dropped(fs, wal_dir)?;
     if names.insert(id, name.to_owned()).is_some() {

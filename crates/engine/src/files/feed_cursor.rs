@@ -1,5 +1,5 @@
-//! Named cursors: positions of change feeds that survive restarts, each a small file in the archive. WALs
-//! from the one that a cursor goes on in are kept for it, within its budget of bytes.
+//! Named cursors: positions of change feeds that survive restarts, each a small file in the archive. For each
+//! cursor, the WAL at its position and all later WALs are kept, within its budget of bytes.
 //!
 //! ```text
 //! esker.feed-cursor 1
@@ -33,7 +33,7 @@ pub(crate) struct Cursor {
     pub name: String,
     /// The sequence number of the next row.
     pub position: SeqNo,
-    /// The oldest WAL that is needed to go on from there.
+    /// The number of the oldest WAL that is needed to continue from `position`.
     pub keep: u64,
     /// The maximum number of bytes of archived WALs that are kept for the cursor.
     pub budget: u64,
@@ -69,8 +69,7 @@ impl Cursor {
         }
     }
 
-    /// All cursors, by name. One whose file is damaged is an error: WALs are kept for it, and nothing says
-    /// which.
+    /// All cursors, by name. A corrupt cursor file is an error: it does not show which WALs its cursor needs.
     pub fn all(fs: &dyn FileSystem, wal_dir: &Path) -> Result<Vec<Cursor>> {
         let dir = directory(wal_dir);
         // Listeners of file operations would see the listing of a missing directory as a failure.
@@ -89,13 +88,13 @@ impl Cursor {
         Ok(cursors)
     }
 
-    /// Puts the cursor in the place of its older self, durably.
+    /// Writes the cursor durably, in place of the previous file with its name.
     pub fn write(&self, fs: &dyn FileSystem, wal_dir: &Path) -> Result<()> {
         let path = path_of(wal_dir, &self.name);
         fs.replace_file(&path, &path.with_extension("cursor.tmp"), self.text().as_bytes())
     }
 
-    /// Deletes the cursor called `name`. False if there is none.
+    /// Deletes the cursor called `name`. Returns false if it does not exist.
     pub fn remove(fs: &dyn FileSystem, wal_dir: &Path, name: &str) -> Result<bool> {
         let path = path_of(wal_dir, name);
         match fs.remove(&path) {
@@ -148,18 +147,18 @@ impl Cursor {
     }
 }
 
-/// True for the files of cursors, and what is left of an attempt to write one.
+/// True for the name of a cursor file, or of a temporary file that an interrupted write of a cursor has left.
 pub(crate) fn is_cursor_file(name: &str) -> bool {
     name.ends_with(EXTENSION) || name.ends_with(".cursor.tmp")
 }
 
-/// The archived WALs that `cursors` need and that are within their budgets. `wals` are number and size of
-/// those there are.
+/// Returns the numbers of the archived WALs that `cursors` need and that are within their budgets. `wals` are
+/// all archived WALs: number, path and size.
 pub(crate) fn kept(cursors: &[Cursor], wals: &[(u64, PathBuf, u64)]) -> BTreeSet<u64> {
     let mut kept = BTreeSet::new();
     for cursor in cursors {
         let mut bytes = 0;
-        // The newest first: a feed loses the oldest rows.
+        // The newest WALs are kept first: beyond the budget a feed loses its oldest rows.
         for (number, _, size) in wals.iter().rev() {
             bytes += size;
             if *number < cursor.keep || bytes > cursor.budget {

@@ -1,8 +1,9 @@
 //! The row cache: the entries that a table has for a key, so that the next Get of the key reads no block.
 //!
 //! A row is found by the table cache's id, the number of the file, the reader's sequence number and the user
-//! key. A reader who sees the whole file is 0; any other is its sequence number plus 1. The cache's key is a
-//! hash of them, so a row holds them too, and a row found for another key counts as absent.
+//! key. For a reader that sees the whole file this number is 0, for every other reader its sequence number
+//! plus 1. The cache's key is a hash of them, so a row holds them too, and a row found for another key counts
+//! as absent.
 //!
 //! A row is the key's length and the key, both as they are hashed, and then the entries that a search of the
 //! table visits, newest first: trailer, length of the value, value. Tables with range deletions have no rows
@@ -35,7 +36,7 @@ impl RowCache {
 
     /// The place of the entries of `user_key` in `file`, for a reader as of `seqno`.
     pub fn place(&self, file: &FileMetadata, user_key: &[u8], seqno: SeqNo) -> RowPlace<'_> {
-        // A reader that sees the whole file sees the same as any other one that does.
+        // All readers that see the whole file see the same entries, so they share a row.
         let reader = match seqno >= file.largest_seqno {
             true => 0,
             false => seqno + 1,

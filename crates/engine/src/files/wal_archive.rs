@@ -26,7 +26,7 @@ use crate::log::{InfoLog, log_line};
 use crate::options::Options;
 use crate::options::sst_file_manager::is_trash;
 
-/// The longest time between two looks for archived WALs that are too old.
+/// The maximum time between two searches for archived WALs that are too old.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(600);
 
 /// The archive of a database that is open for writing.
@@ -37,23 +37,23 @@ pub(crate) struct WalArchive {
     log: Arc<InfoLog>,
     /// The directory of the live WALs.
     wal_dir: PathBuf,
-    /// Seconds after which an archived WAL is deleted; 0: it never grows too old.
+    /// Seconds after which an archived WAL is deleted; 0: its age does not matter.
     ttl_seconds: u64,
-    /// The bytes of all archived WALs together; 0: any number.
+    /// The maximum number of bytes of all archived WALs together; 0: no limit.
     size_limit: u64,
-    /// WALs of these numbers are deleted and not archived: recovery ended in front of them, and their rows
+    /// The numbers of WALs that are deleted instead of archived: recovery ended before them, and their rows
     /// are in no table.
     unread: OnceLock<Range<u64>>,
-    /// True if a WAL was moved since the last check.
+    /// True if a WAL was archived since the last purge.
     moved: AtomicBool,
-    /// The time of the next look, in microseconds of the clock. Without an archive there is one only after a
-    /// cursor was dropped.
+    /// The time of the next purge, in microseconds of the clock. Without an archive, a purge is due only
+    /// after a cursor was dropped.
     pub due_micros: AtomicU64,
     has_cursors: AtomicBool,
     names: Mutex<()>,
 }
 
-/// Deletes the archived WALs, with `delete`, and the files of change feeds.
+/// Deletes the archived WALs, with `delete`, and the files of change feeds: cursors and names of families.
 pub(crate) fn destroy(
     fs: &dyn FileSystem,
     wal_dir: &Path,
@@ -119,7 +119,8 @@ impl WalArchive {
         self.is_on() || self.has_cursors()
     }
 
-    /// Reads the cursors again. If they cannot be read, the last result stays in use.
+    /// Reads the cursors of change feeds again. If they cannot be read, [`has_cursors`](Self::has_cursors)
+    /// keeps its last result.
     pub fn look_for_cursors(&self) {
         if let Err(error) = self.cursors() {
             log_line!(self.log, Warn, "Can't read the cursors of change feeds: {error}");
@@ -132,19 +133,19 @@ impl WalArchive {
         Ok(cursors)
     }
 
-    /// Held while the names of dropped families are written.
+    /// The lock that is held while the names of dropped families are written.
     pub fn writing_names(&self) -> MutexGuard<'_, ()> {
         self.names.lock()
     }
 
-    /// Recovery ended before the WALs with these numbers.
+    /// Records that recovery ended before the WALs with these numbers: they are not archived.
     pub fn leave_unread(&self, numbers: Range<u64>) {
         // The numbers are set once: a database is recovered once.
         let _ = self.unread.set(numbers);
     }
 
-    /// Moves an obsolete file into the archive. False if the file is to be deleted instead: no WAL, or none
-    /// that is archived.
+    /// Moves the obsolete file at `path` into the archive. False if the caller must delete the file instead:
+    /// it is no WAL, or a WAL that is not archived.
     pub fn take(&self, path: &Path) -> bool {
         let name = path.file_name().and_then(|name| name.to_str());
         let Some(FileKind::Wal(number)) = name.and_then(filename::parse) else {
@@ -177,7 +178,8 @@ impl WalArchive {
         true
     }
 
-    /// A WAL is kept rather than lost to a cursor that cannot be read.
+    /// True if WAL `number` is archived. If the cursors cannot be read, every WAL is archived, because a
+    /// cursor may need it.
     fn wants(&self, number: u64) -> bool {
         match self.cursors() {
             Ok(cursors) => self.is_on() || cursors.iter().any(|cursor| cursor.keep <= number),
@@ -199,15 +201,15 @@ impl WalArchive {
         self.fs.sync_dir(&directory(&self.wal_dir))
     }
 
-    /// Deletes archived WALs that are too old or too many, if one was moved since the last look.
+    /// Deletes archived WALs that are too old or too many, if a WAL was archived since the last purge.
     pub fn purge_if_moved(&self) {
         if self.moved.swap(false, Ordering::Relaxed) {
             self.look();
         }
     }
 
-    /// Same as [`purge_if_moved`](Self::purge_if_moved), if it is time to look. Returns the time until the
-    /// next look; `None`: there is no archive.
+    /// Deletes archived WALs that are too old or too many, if a purge is due. Returns the time until the next
+    /// purge; `None`: there is no archive.
     pub fn purge_when_due(&self) -> Option<Duration> {
         if !self.is_used() && self.due_micros.load(Ordering::Relaxed) > 0 {
             return None;
@@ -277,7 +279,8 @@ impl WalArchive {
         Ok(())
     }
 
-    /// A file from the future, by a clock that was set back, is not old.
+    /// True if an archived WAL is older than its time to live. A file whose time is in the future, because
+    /// the clock was set back, is not.
     fn has_expired(&self, path: &Path) -> Result<bool> {
         if self.ttl_seconds == 0 {
             return Ok(false);

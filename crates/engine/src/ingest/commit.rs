@@ -58,12 +58,12 @@ impl DbInner {
         }
     }
 
-    /// `recorded` is set once the MANIFEST may name the files. Writers of other keys than those of the files
-    /// go on: see `latch.rs`.
+    /// Installs the prepared files. `recorded` is set once the MANIFEST may name them. Writers of keys
+    /// outside the files' ranges continue: see `latch.rs`.
     fn put_in_place(&self, families: &mut [PreparedFamily], recorded: &mut bool) -> Result<SeqNo> {
         let latch = self.latch_ranges(families)?;
         self.flush_overlapping(families)?;
-        // Most of the WAL is synced before snapshots have to wait.
+        // Most of the WAL is synced now, before snapshots have to wait for the installation.
         self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;
         let mut spanned = Vec::new();
         loop {
@@ -168,7 +168,7 @@ impl DbInner {
                 last,
             })
         });
-        // The drop of the borders takes the mutex.
+        // When the rewritten border tables are dropped, their destructor takes the database mutex.
         drop(state);
         installed
     }
@@ -231,8 +231,8 @@ impl DbInner {
         self.notify_stalls();
     }
 
-    /// Returns once only the caller changes versions, and no job runs that must be the only one of its
-    /// family. The jobs of families whose ranges are replaced are away already.
+    /// Waits until this thread has claimed the MANIFEST and no exclusive job of these families runs.
+    /// Exclusive jobs of families whose ranges are replaced have ended before.
     fn claim_manifest_for_files(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -407,21 +407,21 @@ struct Installed {
     last: SeqNo,
 }
 
-/// A range with a pending note; true if its rows are replaced.
+/// A range whose write is not noted for transactions yet; true if the rows of the range are replaced.
 type Noted = (Arc<Family>, KeyRange, bool);
 
 /// The reason why files cannot be installed yet.
 enum Obstacle {
     /// The memtables of these families must be flushed first.
     Memtables(Vec<u32>),
-    /// A job that must be the only one of its family began while the levels were determined. It may be
-    /// waiting for the MANIFEST.
+    /// A job that must be the only one of its family began while the levels of the files were determined. It
+    /// may be waiting for the MANIFEST.
     ExclusiveJob,
 }
 
-/// The families with rows in memory and files that go to L0 with a sequence number. L0 files are ordered by
-/// their sequence numbers: a table of the rows in memory and of later rows would have sequence numbers below
-/// and above that of the file. Memtables that were begun after the reservation have later rows alone.
+/// The families that have rows in memory and get files in L0 with a sequence number. L0 files are ordered by
+/// their sequence numbers, but a table of rows in memory and of later rows would have sequence numbers below
+/// and above that of the ingested file. Memtables that were begun after the reservation have only later rows.
 fn spanning(
     state: &DbState,
     families: &[PreparedFamily],
@@ -502,8 +502,8 @@ pub(super) fn metadata(
 ) -> FileMetadata {
     let external = &file.external;
     let properties = &external.properties;
-    // Only a key without a sequence number gets one: the end of a range deletion has a special number
-    // already.
+    // Only a bound with sequence number 0 gets that of the file: a bound that is the end of a range deletion
+    // has a special sequence number already.
     let numbered = |key: &[u8]| -> Box<[u8]> {
         let mut key = key.to_vec();
         if internal_key::seqno(&key) == 0 {
@@ -580,7 +580,8 @@ mod tests {
     use crate::options::Options;
     use crate::state::handle::Db;
 
-    /// The bounds of such a file have no timestamps in the MANIFEST, for RocksDB and for later opens.
+    /// The bounds of a table whose keys have no timestamps have none in the MANIFEST, for RocksDB and for
+    /// later opens.
     #[test]
     fn a_file_without_timestamps_is_recorded_as_one() {
         let mut options = Options {

@@ -35,7 +35,7 @@ use crate::state::db_state::DbState;
 pub(super) struct Borders<'a> {
     db: &'a DbInner,
     pub families: Vec<FamilyBorders>,
-    /// True once the MANIFEST may name the pieces.
+    /// True once the MANIFEST may name the tables that border tables were rewritten to.
     pub recorded: bool,
 }
 
@@ -74,16 +74,16 @@ impl Drop for Borders<'_> {
 }
 
 impl Borders<'_> {
-    /// The borders of a family; `None` if no range of it is replaced.
+    /// The border tables of a family; `None` if no range of the family is replaced.
     pub fn of(&self, family: u32) -> Option<&FamilyBorders> {
         self.families.iter().find(|own| own.family.id == family)
     }
 }
 
 impl FamilyBorders {
-    /// The change of `version` by the replacement: the tables that go, and the pieces of border tables that
-    /// stay. A table that is partly within the range and was not cut has no row of it: it had none when the
-    /// borders were cut, or it was flushed later, while the range was latched.
+    /// The change of `version` by the replacement: the tables that are deleted, and the rewritten border
+    /// tables. A table that overlaps the range and was not rewritten has no row in the range: it had none
+    /// when the border tables were rewritten, or it was flushed later, while the range was latched.
     pub fn change(&self, range: &RangeOpt, version: &Version) -> VersionEdit {
         let mut edit = VersionEdit::default();
         for (level, file, replaced) in range.touched(version) {
@@ -104,8 +104,8 @@ impl FamilyBorders {
 }
 
 impl DbInner {
-    /// Keeps the jobs of the families away whose ranges are replaced, and rewrites their border tables. The
-    /// ranges are latched, and no memtable has rows of them.
+    /// Prevents jobs of the families whose ranges are replaced, and rewrites their border tables. The caller
+    /// has latched the ranges, and no memtable has rows of them.
     pub(super) fn cut_borders(&self, families: &[PreparedFamily]) -> Result<Borders<'_>> {
         let mut borders = Borders {
             db: self,
@@ -116,7 +116,7 @@ impl DbInner {
             let Some(range) = &own.replace else { continue };
             let mut state = self.state.lock();
             let version = self.keep_jobs_away(&mut state, &own.family, range, &mut borders)?;
-            // A close waits for this as for a compaction, because it writes tables.
+            // A close waits for the rewrite of border tables as for a compaction, because it writes tables.
             state.running_compactions += 1;
             drop(state);
             let cut = catch_or_fail(|| match borders.families.last_mut() {

@@ -118,8 +118,8 @@ pub(super) fn inspect(
     })
 }
 
-/// Accepts the given information about the file at `path`, which is to be ingested into `family`, without
-/// reading it, if the file has the recorded size.
+/// Accepts `info` about the file at `path`, which is to be ingested into `family`, without reading the file,
+/// if the file has the size in `info`.
 pub(super) fn believe(
     db: &DbInner,
     family: &Family,
@@ -214,7 +214,7 @@ pub(super) fn inspect_exported(
     })
 }
 
-/// An error for files that were not written for such a family.
+/// An error unless the file was written for a family with these options.
 fn check_properties(
     properties: &TableProperties,
     family: &Family,
@@ -299,7 +299,7 @@ fn read_entries(
 ) -> Result<()> {
     let index = table.index()?;
     let cmp = table.comparator();
-    // Separators are between the keys of two blocks: if they are out of order, some block is.
+    // Index separators are between the keys of adjacent blocks: if they are out of order, the blocks are too.
     for block in 1..index.len() {
         let (left, right) = (index.separator(block - 1), index.separator(block));
         let order = match index.has_user_keys() {
@@ -343,8 +343,8 @@ fn read_entries(
     Ok(())
 }
 
-/// True if a table with these properties and data blocks of these sizes may have a row that is too large:
-/// then its rows must be read.
+/// True if a table with these properties and data blocks of these sizes may have a row that is too large: the
+/// rows of such a table must be read.
 fn may_hold_large_rows(
     properties: &TableProperties,
     limit: RowLimit,

@@ -41,7 +41,8 @@ pub(super) struct Reserved<'a> {
     pub last: SeqNo,
     /// The number of records of the WAL that must be synced before the files are installed.
     pub records: u64,
-    /// While the gate exists no snapshot is taken: one taken now would later show files that were not there.
+    /// The closed gate of snapshots. Until it is dropped no snapshot is taken: such a snapshot would show the
+    /// ingested files only later.
     pub gate: Option<ClosedGate<'a>>,
 }
 
@@ -60,7 +61,8 @@ impl DbInner {
             for own in families {
                 own.family.check_writable()?;
             }
-            // Files that are ingested behind all others are older than every row.
+            // Files that are ingested behind all others are older than every row, so rows may be written
+            // meanwhile.
             let latched = families.iter().filter(|own| !own.options.ingest_behind);
             let latched = latched.map(|own| (own.family.clone(), own.ranges()));
             state.range_latch = Some(RangeLatch::new(latched));
@@ -119,12 +121,12 @@ impl DbInner {
                 break;
             }
         }
-        // Earlier rows must not be lost while the ingested rows survive.
+        // The WAL is written out first: a crash must not lose earlier rows and keep the ingested ones.
         self.flush_wal_of(&mut writer)?;
         let consistent = families.iter().any(|own| own.options.snapshot_consistency);
         let gate = consistent.then(|| self.snapshots.close_gate());
         let before = writer.last_seqno;
-        // The replacement of a range takes a number of its own.
+        // The replacement of a range takes a sequence number of its own.
         let replaced = u64::from(families.iter().any(|own| own.replace.is_some()));
         let last = (before + files as u64).max(kept.unwrap_or(0)) + replaced;
         writer.last_seqno = last;
@@ -136,9 +138,9 @@ impl DbInner {
         })
     }
 
-    /// Ends a reservation, of which the numbers up to `used` were used. Returns `used` if no row was written
-    /// and no WAL begun since the reservation, and otherwise a number that is higher than that of every row
-    /// written by now.
+    /// Ends a reservation of which the sequence numbers up to `used` were used. If no row was written and no
+    /// WAL begun since the reservation, returns `used`; otherwise returns a number higher than that of every
+    /// row written so far.
     pub(super) fn settle_seqnos(&self, reserved: &Reserved<'_>, used: SeqNo) -> SeqNo {
         let mut writer = self.write.queue.lock();
         if !writer.take_back(reserved.last, used) {
@@ -148,7 +150,7 @@ impl DbInner {
         writer.last_seqno
     }
 
-    /// Ends a reservation of numbers that were not used.
+    /// Ends a reservation of sequence numbers that were not used.
     pub(super) fn release_seqnos(&self, reserved: Reserved<'_>) {
         drop(reserved.gate);
         let mut writer = self.write.queue.lock();
@@ -161,7 +163,8 @@ impl DbInner {
 fn overlapping(families: &[PreparedFamily]) -> Result<Vec<u32>> {
     let mut overlapping = Vec::new();
     for own in families {
-        // Files that are ingested behind all others are newer than no row.
+        // Files that are ingested behind all others are older than every row, so no memtable must be flushed
+        // for them.
         if own.options.ingest_behind || !own.overlaps_memtables(&own.family.super_version.load())? {
             continue;
         }
@@ -190,8 +193,8 @@ impl PreparedFamily {
         files.collect()
     }
 
-    /// The range that transactions must find written by the ingestion, if the files have sequence numbers or
-    /// replace a range.
+    /// The range that the ingestion changes in the view of transactions; `None` unless the files have
+    /// sequence numbers or replace a range.
     pub(super) fn noted_range(&self, numbered: bool) -> Option<(Arc<Family>, KeyRange)> {
         if let Some(range) = &self.replace {
             return Some((self.family.clone(), range.to_key_range()));

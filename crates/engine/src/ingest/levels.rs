@@ -85,8 +85,8 @@ impl PreparedFamily {
         };
         let user = self.family.cmp.user();
         let mut places: Vec<FilePlacement> = Vec::new();
-        // The earlier files of the current batch, none of which overlaps another, and the level that the
-        // batch must be above.
+        // The earlier files of the current batch, which do not overlap each other, and the level above which
+        // the batch must be placed.
         let mut batch_start = 0;
         let mut below: Option<usize> = None;
         for (at, file) in self.files.iter().enumerate() {
@@ -175,7 +175,7 @@ impl Finder<'_> {
             true => 0,
             false => below.unwrap_or(num_levels),
         };
-        // Files that keep their sequence numbers may overlap no data at all.
+        // Files that keep their sequence numbers must not overlap any data of the family.
         let looked_at = if keeps_seqnos { num_levels } else { end };
         let (start, limit) = (file.start(), file.limit());
         let mut level = 0;
@@ -189,7 +189,8 @@ impl Finder<'_> {
                 overlaps_db = true;
                 break;
             }
-            // The level has none of its keys, but the range of a file may still include them.
+            // The level has no key of the ingested file, but the range of one of its tables may still include
+            // the file's range.
             let fits = candidate == 0 || !self.version.overlaps(candidate, Some(start), Some(limit));
             if candidate < end && fits {
                 level = candidate;
@@ -208,7 +209,7 @@ impl Finder<'_> {
         Ok(FilePlacement { level, seqno })
     }
 
-    /// The placement of a file in the last level, which contains only files that were ingested behind.
+    /// The placement of a file in the last level, in which every file was ingested with `ingest_behind`.
     fn place_behind(&self, file: &ExternalFile) -> Result<FilePlacement> {
         let last = self.version.num_levels() - 1;
         let (start, limit) = (Some(file.start()), Some(file.limit()));

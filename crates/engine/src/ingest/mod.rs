@@ -78,7 +78,7 @@ impl FileIngestionHandle {
     }
 
     fn remove(&mut self) -> Result<()> {
-        // After a close another process may have files of these numbers.
+        // After a close another process may have created files with these numbers, which must not be removed.
         self.db.inner.check_open()?;
         self.db.inner.remove_prepared(std::mem::take(&mut self.families))
     }
@@ -86,7 +86,7 @@ impl FileIngestionHandle {
 
 impl Drop for FileIngestionHandle {
     fn drop(&mut self) {
-        // A caller that needs the error calls `abort`.
+        // A drop has no caller for the error; a caller that needs it calls `abort`.
         let _ = self.remove();
     }
 }

@@ -39,7 +39,7 @@ impl RangeOpt {
         start.is_none_or(|start| user.compare(start, key).is_le())
     }
 
-    /// True if a file whose largest internal key is `largest` ends before the limit.
+    /// True if a file whose largest internal key is `largest` ends before the end of the replaced range.
     fn ends_behind(&self, user: &UserComparator, largest: &[u8]) -> bool {
         self.limit.as_ref().is_none_or(
             |limit| match user.compare(internal_key::user_key(largest), limit) {
@@ -55,7 +55,7 @@ impl RangeOpt {
         self.starts_at_or_before(user, internal_key::user_key(smallest)) && self.ends_behind(user, largest)
     }
 
-    /// True if the internal key `smallest` is at or behind the limit.
+    /// True if the internal key `smallest` is at or after the end of the replaced range.
     fn begins_behind(&self, user: &UserComparator, smallest: &[u8]) -> bool {
         self.limit.as_ref().is_some_and(|limit| {
             let first = internal_key::user_key(smallest);
@@ -160,7 +160,7 @@ impl RangeOpt {
     }
 }
 
-/// The share of a table that is within the range.
+/// The fraction of a table that is within the range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Replaced {
     Whole,

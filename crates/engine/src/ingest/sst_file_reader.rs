@@ -90,7 +90,7 @@ impl SstFileReader {
     pub fn open(options: &Options, path: impl AsRef<Path>) -> Result<SstFileReader> {
         let path = path.as_ref();
         let mut options = options.clone();
-        // The only table of the reader stays open.
+        // Without this the limit of open files could close the only table of the reader.
         options.max_open_files = -1;
         options.db_paths.clear();
         options.column_family.cf_paths.clear();

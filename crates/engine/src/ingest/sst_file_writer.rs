@@ -402,7 +402,7 @@ impl SstFileWriter {
     }
 }
 
-/// The refusal of a timestamp that the file does not store.
+/// The error for a timestamp in a file that stores no timestamps.
 fn only_minimum() -> Error {
     Error::invalid_argument(
         "persist_user_defined_timestamps flag is set to false, only minimum timestamp is accepted.",

@@ -1,6 +1,6 @@
-//! Names of families for the rows of feeds, dropped ones among them: their rows outlive them in WALs, and the
-//! MANIFEST forgets them. So their names are put into a file of the archive before they are dropped, one a
-//! line, `ID NAME`, the name in hexadecimal.
+//! Names of families for the rows of change feeds. Rows of a dropped family stay in WALs, but the MANIFEST no
+//! longer has the family's name. So the name is written to a file of the archive before the family is
+//! dropped: one line a family, `ID NAME`, the name in hexadecimal.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,8 @@ impl Names {
         }
     }
 
-    /// The name of family `id`. `None` if it was dropped while nothing asked to remember it.
+    /// The name of family `id`. `None` if the family was dropped while there was neither an archive nor a
+    /// cursor.
     pub fn of(&mut self, id: u32) -> Result<Option<Arc<str>>> {
         if let Some(name) = self.known.get(&id) {
             return Ok(Some(name.clone()));

@@ -1,13 +1,13 @@
-//! Change feeds: what was written, in order, read back from archived and live WALs; with a named cursor also
-//! after a restart.
+//! Change feeds: the written rows, in order, read back from archived and live WALs. With a named cursor a
+//! feed continues after a restart.
 //!
-//! A cursor is a position and the oldest WAL that is needed to go on from there. The thread that deletes
-//! files keeps WALs from that one on, in the archive, up to the cursor's budget. An acknowledgement makes the
-//! rows before it durable first, and then the cursor: after a crash a feed goes on with a row that was not
-//! acknowledged, at a number that the database has not given to another row.
+//! A cursor is a position and the oldest WAL that is needed to continue from it. The thread that deletes
+//! files keeps that WAL and all later ones, in the archive, up to the cursor's budget. An acknowledgement
+//! makes the rows before the position durable first, and then the cursor: after a crash a feed continues with
+//! the first row that was not acknowledged, and no other row has its sequence number.
 //!
-//! WALs are synced before tables with their rows become durable, as long as there is a cursor: no row is in a
-//! table and lost to the feed.
+//! While a cursor exists, WALs are synced before tables with their rows become durable: no row survives a
+//! crash in a table and is missing from the feed.
 
 mod families;
 mod recycling;
@@ -35,7 +35,7 @@ use crate::lifecycle::wal_dir::WalDir;
 use crate::options::Options;
 use crate::state::handle::Db;
 
-/// Bytes of WALs that are kept for a cursor unless another number is asked for.
+/// The default maximum number of bytes of archived WALs that are kept for a cursor.
 const DEFAULT_BUDGET: u64 = 1 << 30;
 
 /// The rows that a change feed reads, and where it begins.
@@ -43,18 +43,19 @@ const DEFAULT_BUDGET: u64 = 1 << 30;
 /// See the example of [`Db::feed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedOptions {
-    /// The name of a durable cursor: up to 64 letters, digits, dots, dashes and underscores. The feed goes on
-    /// where the cursor was [acknowledged](Feed::acknowledge) last; one that does not exist is made, at
-    /// [`since`](Self::since). A cursor is for one reader at a time. Default: none, and nothing is kept for
-    /// the feed.
+    /// The name of a durable cursor: up to 64 letters, digits, dots, dashes and underscores. The feed
+    /// continues at the position that was [acknowledged](Feed::acknowledge) last; a cursor that does not
+    /// exist is created at [`since`](Self::since). A cursor is for one reader at a time. Without a name no
+    /// WAL is kept for the feed. Default: none.
     pub cursor: Option<String>,
     /// The sequence number of the first row of a feed without a cursor, or with a new one. Default: the
-    /// oldest that WALs have.
+    /// oldest row in WALs.
     pub since: Option<SeqNo>,
-    /// Bytes of WALs in the archive that are kept for a new cursor. Beyond it the oldest go, and the feed
-    /// reports a [gap](FeedEvent::Gap). Default: 1 GiB.
+    /// The maximum number of bytes of archived WALs that are kept for a new cursor. If the WALs exceed it,
+    /// the oldest are deleted, and the feed reports a [gap](FeedEvent::Gap). Default: 1 GiB.
     pub retain_bytes: u64,
-    /// The families whose rows are read, by name. Default: none named, which means all.
+    /// The families whose rows are read, by name. If no family is named, the rows of all families are read.
+    /// Default: none.
     pub column_families: BTreeSet<String>,
 }
 
@@ -69,15 +70,15 @@ impl Default for FeedOptions {
     }
 }
 
-/// The next thing that a feed comes to.
+/// A result of [`Feed::next`]: rows, or a gap in the sequence numbers.
 ///
 /// See the example of [`Db::feed`].
 #[derive(Clone, Debug)]
 pub enum FeedEvent {
     /// A batch with rows of the families that are read.
     Batch(FeedBatch),
-    /// Numbers from `from` to `to`, both inclusive, are in no WAL: rows were written without one, files were
-    /// ingested, or WALs are gone.
+    /// The sequence numbers from `from` to `to`, both inclusive, are in no WAL: rows were written without
+    /// one, files were ingested, or WALs are gone.
     Gap {
         /// The first number that is missing.
         from: SeqNo,
@@ -106,8 +107,8 @@ pub struct FeedRow<'a> {
     pub sequence: SeqNo,
     /// The id of the row's column family.
     pub family_id: u32,
-    /// The name of its family, also if that was dropped since; `None` if it was dropped while there was
-    /// neither an archive nor a cursor.
+    /// The name of the row's family, even if the family was dropped since. `None` if it was dropped while
+    /// there was neither an archive nor a cursor.
     pub family: Option<&'a str>,
     /// The operation that wrote the row.
     pub operation: Operation<'a>,
@@ -125,10 +126,11 @@ pub struct Feed {
     clock: Arc<dyn Clock>,
     db: Option<Db>,
     wanted: Arc<BTreeSet<String>>,
-    /// The sequence number behind the last event; `None` if the feed begins with whatever WALs have.
+    /// The sequence number after the last event; `None` before the first event of a feed that begins with the
+    /// oldest row.
     position: Option<SeqNo>,
     cursor: Option<Cursor>,
-    /// Positions, and from each on the oldest WAL that is needed to go on there.
+    /// Positions of the feed, each with the oldest WAL that is needed to continue from it.
     needed: VecDeque<(SeqNo, u64)>,
     /// A batch that was read, and that is returned after a gap.
     behind_gap: Option<Update>,
@@ -144,8 +146,8 @@ impl std::fmt::Debug for Feed {
 }
 
 impl Db {
-    /// Reads what was written, in order, from WALs: rows come as soon as they are visible to reads, before
-    /// they are durable. Rows without a WAL and ingested files are not among them, and show as
+    /// Reads the written rows, in order, from WALs: a row is returned as soon as it is visible to reads, even
+    /// before it is durable. Rows without a WAL and ingested files are not returned; they appear as
     /// [gaps](FeedEvent::Gap).
     ///
     /// ```
@@ -196,7 +198,8 @@ impl Db {
         }
     }
 
-    /// Deletes a cursor, and with it what was kept for it alone. False if there is none of that name.
+    /// Deletes a cursor, and the WALs that were kept for this cursor only. Returns false if no cursor has that
+    /// name.
     ///
     /// # Errors
     /// Those of the file system.
@@ -216,11 +219,12 @@ impl Feed {
     /// Same as [`Db::feed`], of a database in `path` that this process does not have open, and that another
     /// process may write to. Rows of that process are read as soon as the kernel has them.
     ///
-    /// WALs are kept for a new cursor from when the database next moves or deletes one. A database that
-    /// recycles WALs and is open elsewhere notices no new cursor: it is refused.
+    /// From now on the process that has the database open keeps WALs for a new cursor, because it reads the
+    /// cursors before it archives or deletes a WAL. A database that recycles WALs does not read them: while
+    /// another process has it open, a new cursor is refused.
     ///
     /// # Errors
-    /// Those of [`Db::feed`]; `NotSupported` for a new cursor as above; those of reading the MANIFEST.
+    /// Those of [`Db::feed`]; `NotSupported` for a new cursor that is refused; those of reading the MANIFEST.
     pub fn open(options: &Options, path: impl AsRef<Path>, feed: &FeedOptions) -> Result<Feed> {
         let dir = path.as_ref();
         let (_, manifest) = read_manifest(options, dir)?;
@@ -231,7 +235,8 @@ impl Feed {
         let wal_dir = WalDir::look(options, dir, id.as_deref())?;
         let source = Source::Manifest(Box::new(options.clone()), dir.to_path_buf());
         let names = Names::new(options.fs.clone(), &wal_dir, source);
-        // Held while the cursor is made, so that no database is opened meanwhile which would not know of it.
+        // The lock of a database that recycles WALs is held while the cursor is created: no process can open
+        // the database meanwhile and overwrite a WAL that the cursor needs.
         let _lock = match &feed.cursor {
             Some(name) if Cursor::read(&*options.fs, &wal_dir, name)?.is_none() => {
                 recycling::lock_if_it_recycles(options, dir)?
@@ -286,7 +291,7 @@ impl Feed {
         Ok(feed)
     }
 
-    /// The cursor of that name, which is made if there is none.
+    /// Returns the cursor called that name; creates it if it does not exist.
     fn take_cursor(&self, name: &str, options: &FeedOptions) -> Result<Cursor> {
         check_name(name)?;
         let (fs, wal_dir) = (self.wals.fs(), self.wals.wal_dir());
@@ -322,7 +327,7 @@ impl Feed {
         }
     }
 
-    /// The next event; `None` at the end, where a later call may find more.
+    /// The next event; `None` at the end of the WALs, where a later call may find more.
     ///
     /// # Errors
     /// `Corruption` if sequence numbers go back, which they do where a recovery left out rows that the feed
@@ -356,7 +361,7 @@ impl Feed {
                 return Ok(Some(FeedEvent::Batch(batch)));
             }
         }
-        // The feed may have passed WALs without a row.
+        // The feed may have passed whole WALs without a row, which it no longer needs.
         if let Some(position) = self.position {
             self.record_needed(position);
         }
@@ -403,7 +408,7 @@ impl Feed {
         self.position.unwrap_or(0)
     }
 
-    /// The position of the last acknowledgement: the feed goes on there after a restart. `None` without a
+    /// The position of the last acknowledgement: after a restart the feed continues there. `None` without a
     /// cursor.
     pub fn acknowledged(&self) -> Option<SeqNo> {
         self.cursor.as_ref().map(|cursor| cursor.position)
@@ -430,7 +435,8 @@ impl Feed {
         if position < cursor.position {
             return Ok(());
         }
-        // Keeps the newest mark at or before the position as the first one.
+        // Drops the marks before the newest one that is at or before the position: the first mark then names
+        // the oldest WAL that is needed.
         while self.needed.get(1).is_some_and(|(from, _)| *from <= position) {
             self.needed.pop_front();
         }

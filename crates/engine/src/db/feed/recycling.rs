@@ -1,4 +1,5 @@
-//! Recycled WALs, which a cursor that their database does not know of would lose.
+//! Databases that recycle WALs: such a database does not notice a cursor that another process creates, and
+//! would overwrite WALs that the cursor needs.
 
 use std::path::Path;
 
@@ -8,8 +9,8 @@ use vfs::FileLock;
 use crate::options::Options;
 use crate::options::file::OptionsFile;
 
-/// The lock of the database in `dir` if its options have it recycle WALs, which a cursor that it does not
-/// know of would not prevent.
+/// Takes the lock of the database in `dir` if its options recycle WALs, so that no other process opens it
+/// while a cursor is created.
 pub(crate) fn lock_if_it_recycles(options: &Options, dir: &Path) -> Result<Option<Box<dyn FileLock>>> {
     let recycles = match OptionsFile::newest(&*options.fs, dir)? {
         Some((_, file)) => file.options().0.recycled_wals() > 0,

@@ -1,5 +1,5 @@
-//! Batches from WALs, in the order they were written in and each with what takes effect with it: a two-phase
-//! transaction comes whole at its commit, and not at all if it is rolled back.
+//! Batches from WALs, in the order of their writes. A two-phase transaction is one batch, at its commit; a
+//! transaction that is rolled back is not returned.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,31 +27,31 @@ impl Update {
         self.sequence + u64::from(self.batch.count())
     }
 
-    /// True if it was written before the row of number `wanted`.
+    /// True if the whole batch is older than the row with sequence number `wanted`.
     pub fn is_before(&self, wanted: SeqNo) -> bool {
         self.sequence < wanted && self.next_sequence() <= wanted
     }
 }
 
-/// Reads on from WAL to WAL, and at the end waits for more.
+/// Reads the WALs one after the other. At the end of the newest WAL, a later call continues there.
 pub(crate) struct UpdateStream {
     wals: Arc<Wals>,
-    /// The first WAL that may be read, to begin with.
+    /// The number of the first WAL to read; `None`: the oldest.
     first: Option<u64>,
-    /// The WAL that is read, and where it was read to.
+    /// The number of the WAL that is being read, and its reader.
     reader: Option<(u64, Reader)>,
-    /// Sections that were prepared in what was read, and are outstanding.
+    /// The prepared sections that were read, and that are neither committed nor rolled back yet.
     sections: Sections,
-    /// The WAL in which each outstanding section was prepared.
+    /// The number of the WAL in which each outstanding section was prepared, by the section's name.
     section_wals: BTreeMap<Vec<u8>, u64>,
-    /// Why a WAL behind which there are others ended, if that is damage: the rows behind it are missing,
-    /// unless the next WAL goes on where it ended.
+    /// The corruption that ended a WAL which is not the newest. The rows after the corruption are missing,
+    /// unless the next WAL continues with the next sequence number.
     damage: Option<Error>,
     record: Vec<u8>,
 }
 
 impl UpdateStream {
-    /// Reads from WAL `first` on, or from the oldest.
+    /// Creates a stream that begins with WAL `first`, or with the oldest WAL.
     pub fn new(wals: Arc<Wals>, first: Option<u64>) -> UpdateStream {
         UpdateStream {
             wals,
@@ -64,26 +64,26 @@ impl UpdateStream {
         }
     }
 
-    /// The damage that ended a WAL since the last call, if any did.
+    /// Takes the corruption that has ended a WAL since the last call, if there was one.
     pub fn take_damage(&mut self) -> Option<Error> {
         self.damage.take()
     }
 
-    /// The oldest WAL that a reader needs which goes on from here: the one that is read, or that of a section
-    /// that is outstanding.
+    /// The number of the oldest WAL that is needed to continue from here: that of the current WAL, or of the
+    /// WAL with the oldest outstanding section.
     pub fn oldest_needed(&self) -> Option<u64> {
         let current = self.reader.as_ref().map(|(number, _)| *number).or(self.first);
         self.section_wals.values().copied().chain(current).min()
     }
 
-    /// The next batch; `None` at the end, where a later call may find more.
+    /// The next batch; `None` at the end of the newest WAL, where a later call may find more.
     pub fn next(&mut self) -> Result<Option<Update>> {
         let visible = self.wals.visible()?;
         if self.reader.is_none() && !self.begin()? {
             return Ok(None);
         }
-        // The end of each WAL is read once more: rows may have been appended after it was read, before the
-        // next WAL began.
+        // The end of each WAL is read twice: between the first read and the creation of the next WAL, rows
+        // may have been appended.
         let mut was_followed = false;
         while let Some((number, reader)) = &mut self.reader {
             let (number, resume) = (*number, reader.record_end());
@@ -92,7 +92,7 @@ impl UpdateStream {
                 if Predecessor::is_record(operations.clone())? {
                     continue;
                 }
-                // A write that is under way is in the WAL before it can be seen.
+                // A write is in the WAL before its rows are visible to reads.
                 if operations.sequence() > visible {
                     reader.resume_from(resume);
                     return Ok(None);
@@ -102,7 +102,7 @@ impl UpdateStream {
                 }
                 continue;
             }
-            // A recycled WAL usually ends before records of its former contents, which are no corruption.
+            // A recycled WAL usually ends before records of its former contents. They are not corruption.
             let stopped = reader.stopped().filter(|_| !reader.is_recycled()).cloned();
             reader.resume_from(resume);
             let behind = self.wals.behind(number)?;
@@ -134,7 +134,7 @@ impl UpdateStream {
         self.go_on_with(&from)
     }
 
-    /// Opens the first of these WALs that is still there.
+    /// Opens the first WAL of `numbers` that still exists. Returns false if none does.
     fn go_on_with(&mut self, numbers: &[u64]) -> Result<bool> {
         for &number in numbers {
             if let Some(reader) = self.wals.open(number)? {
@@ -145,8 +145,8 @@ impl UpdateStream {
         Ok(false)
     }
 
-    /// The batch that takes effect with the record of WAL `number` that was read last. `None`: it prepares a
-    /// section, or rolls one back.
+    /// The batch that takes effect with the last record read, which is in WAL `number`. `None` if the record
+    /// prepares a section or rolls one back.
     fn take_effect(&mut self, number: u64) -> Result<Option<Update>> {
         let operations = Operations::new(&self.record)?;
         let sequence = operations.sequence();
@@ -187,7 +187,7 @@ impl UpdateStream {
         Ok(Some(Update { sequence, batch }))
     }
 
-    /// The section of that name that was prepared last before WAL `number`, if its WAL is still there.
+    /// The section called `name` that was prepared last in the WALs before `number`, if its WAL still exists.
     fn find_section(&self, number: u64, name: &[u8]) -> Result<Option<WriteBatch>> {
         let mut record = Vec::new();
         for &older in self.wals.all()?.range(..number).rev().map(|(number, _)| number) {
@@ -231,7 +231,7 @@ impl Marks {
     }
 }
 
-/// The status of a reader that met number `found` where `expected` should come.
+/// The error for sequence number `found` in a place where `expected` should follow.
 pub(crate) fn gap(expected: SeqNo, found: SeqNo, damage: Option<Error>) -> Error {
     let because = damage.map_or(String::new(), |error| format!("; {error}"));
     Error::new(

@@ -59,7 +59,7 @@ impl Wals {
     pub fn sync_from(&self, number: u64) -> Result<()> {
         for found in self.all()?.range(number..).map(|(_, found)| found) {
             match self.fs.sync_file(&found.path) {
-                // The database has moved or deleted the WAL, which it does when the WAL's rows are in tables.
+                // The database has archived or deleted the WAL, so all its rows are in tables.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 synced => synced?,
             }
@@ -72,7 +72,7 @@ impl Wals {
         &*self.fs
     }
 
-    /// The sequence number of the last row that may be read.
+    /// The sequence number of the newest row that is visible to reads.
     pub fn visible(&self) -> Result<SeqNo> {
         let Some(db) = &self.db else {
             return Ok(SeqNo::MAX);
@@ -81,7 +81,7 @@ impl Wals {
         Ok(db.latest_sequence_number())
     }
 
-    /// The number of the WAL that is written to, as far as that is known.
+    /// The number of the WAL to which the database is writing; `u64::MAX` if it is not known.
     fn newest(&self) -> u64 {
         match &self.db {
             Some(db) if !db.inner().read_only => db.inner().state.lock().current_wal(),
@@ -89,14 +89,14 @@ impl Wals {
         }
     }
 
-    /// All WALs by number. The live ones are listed first: a WAL that is moved meanwhile is found in the
-    /// archive, or in both.
+    /// All WALs by number. The live WALs are listed before the archived ones, so a WAL that is archived
+    /// meanwhile is found in one of the lists or in both.
     pub fn all(&self) -> Result<BTreeMap<u64, FoundWal>> {
         let newest = self.newest();
         let live = wals_in(&*self.fs, &self.wal_dir)?;
         let archived = archived(&*self.fs, &self.wal_dir)?;
         let of = |archived| move |(number, path)| (number, FoundWal { path, archived });
-        // A WAL that is being created may be abandoned.
+        // A WAL above the newest number is being created, and its creation may still fail.
         let mut all: BTreeMap<u64, FoundWal> = live
             .into_iter()
             .filter(|(number, _)| *number <= newest)
@@ -106,8 +106,8 @@ impl Wals {
         Ok(all)
     }
 
-    /// The size in bytes of a listed WAL, and its place. A live WAL may have moved to the archive since it
-    /// was listed. `None` if it was deleted.
+    /// The size in bytes and the location of a listed WAL, which may have moved to the archive since it was
+    /// listed. `None` if it was deleted.
     pub fn size(&self, number: u64, found: FoundWal) -> Result<Option<(u64, FoundWal)>> {
         let moved = FoundWal {
             path: base::filename::wal(&directory(&self.wal_dir), number),
@@ -122,7 +122,8 @@ impl Wals {
         Ok(None)
     }
 
-    /// The WALs behind `number`, in order. No directory is read where it is known that there is none.
+    /// The numbers of the WALs after `number`, in order. If `number` is known to be the newest WAL, no
+    /// directory is read.
     pub fn behind(&self, number: u64) -> Result<Vec<u64>> {
         match self.newest() <= number {
             true => Ok(Vec::new()),
@@ -134,7 +135,8 @@ impl Wals {
         }
     }
 
-    /// Opens a WAL, in whichever of the two directories it is. `None` if it is in neither any more.
+    /// Opens WAL `number` in the directory of live WALs or in the archive. `None` if it is in neither any
+    /// more.
     pub fn open(&self, number: u64) -> Result<Option<Reader>> {
         let open = OpenOptions {
             access: Access::Sequential,
@@ -157,8 +159,8 @@ impl Wals {
         Ok(None)
     }
 
-    /// The sequence number of a WAL's first record that is no predecessor record. `None` if it has none, or
-    /// is gone.
+    /// The sequence number of the first record of WAL `number` that is no predecessor record. `None` if it
+    /// has no such record, or was deleted.
     pub fn first_sequence(&self, number: u64) -> Result<Option<SeqNo>> {
         let Some(mut reader) = self.open(number)? else {
             return Ok(None);
@@ -173,7 +175,8 @@ impl Wals {
         Ok(None)
     }
 
-    /// The sequence number of the oldest row, or of the next one if there is none, and its WAL.
+    /// The sequence number of the oldest row in WALs, and the number of its WAL. Without a row: the next
+    /// sequence number, and `None`.
     pub fn oldest_row(&self) -> Result<(SeqNo, Option<u64>)> {
         for &number in self.all()?.keys() {
             if let Some(first) = self.first_sequence(number)? {
@@ -184,8 +187,8 @@ impl Wals {
         Ok((if self.db.is_some() { next } else { 1 }, None))
     }
 
-    /// The WAL to begin with for the row of number `sequence`: the newest whose first row is no later, or the
-    /// oldest.
+    /// The WAL from which a reader of row `sequence` begins: the newest WAL whose first row is not after that
+    /// row, else the oldest WAL.
     pub fn holding(&self, sequence: SeqNo) -> Result<Option<u64>> {
         let mut oldest = None;
         for &number in self.all()?.keys().rev() {
