@@ -9,9 +9,9 @@ use blob::BlobLocation;
 /// Blob records that lose their last reference, by file: counted at the input and the output of a compaction.
 #[derive(Debug, Default)]
 pub(crate) struct BlobGarbage {
-    /// The records and bytes that entered, less those that left.
+    /// The records and bytes of the blobs in the compaction's input, less those in its output.
     pub by_file: BTreeMap<u64, (u64, u64)>,
-    /// The bytes of the values that were read.
+    /// The bytes of the blob values that the compaction has read.
     pub bytes_read: u64,
 }
 

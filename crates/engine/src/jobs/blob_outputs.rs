@@ -34,7 +34,7 @@ use crate::stats::Stats;
 pub(crate) struct BlobOutputs {
     fs: Arc<dyn FileSystem>,
     manager: Option<Arc<SstFileManager>>,
-    /// True if a flush writes the files, which ends even without space for them.
+    /// True if a flush writes the files: a flush does not fail when the space limit is reached.
     flush: bool,
     dir: PathBuf,
     family: u32,
@@ -54,7 +54,7 @@ pub(crate) struct BlobOutputs {
     teller: Teller,
 }
 
-/// Notifies listeners of blob files that are begun, and of those that are abandoned.
+/// Notifies listeners when a blob file is begun and when it is abandoned.
 struct Teller {
     listeners: Listeners,
     family: String,

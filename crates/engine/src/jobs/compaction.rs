@@ -60,7 +60,7 @@ struct WrittenBy {
     blob_bytes: (u64, u64),
 }
 
-/// The facts about a family's files that the picker needs.
+/// The facts about a family's files that the compaction picker needs.
 struct Facts<'a> {
     family: &'a Family,
     base_level: usize,
@@ -69,7 +69,8 @@ struct Facts<'a> {
     visible_to_all: SeqNo,
     /// The time in Unix seconds.
     now: u64,
-    /// Rows from this sequence number on keep their sequence numbers; a compaction may know that fewer must.
+    /// Rows with this sequence number or a higher one keep it instead of 0; a single compaction may compute a
+    /// higher bound.
     preserved_from: SeqNo,
     suggested: &'a BTreeSet<u64>,
     to_rewrite: &'a BTreeSet<u64>,
@@ -94,16 +95,17 @@ impl FileFacts for Facts<'_> {
         self.to_rewrite.contains(&file.number)
     }
 
-    /// Older releases recorded the timestamp in tables and not in the MANIFEST.
+    /// Older releases recorded the newest timestamp of a table only in its properties and not in the
+    /// MANIFEST.
     fn max_timestamp(&self, file: &FileMetadata) -> Option<Box<[u8]>> {
         self.family.tables.max_timestamp(file)
     }
 
-    /// A rewrite would not change a file whose merges cannot be resolved here: it would be picked again
-    /// endlessly.
+    /// A bottommost file with merge operands that cannot be resolved is not marked: a rewrite would not
+    /// change it, so it would be picked endlessly.
     fn worth_rewriting(&self, file: &FileMetadata) -> bool {
-        // A rewrite would not change a file either whose rows keep their sequence numbers because of their
-        // age.
+        // A bottommost file whose rows keep their sequence numbers because of their age is not marked either,
+        // because a rewrite would not change it.
         if file.largest_seqno >= self.preserved_from {
             return false;
         }
@@ -116,8 +118,8 @@ impl FileFacts for Facts<'_> {
                 .is_some_and(|operands| operands == 0)
     }
 
-    /// A move is allowed by the compression of the file itself, not by the setting of its level. A file is
-    /// not moved to another directory.
+    /// A trivial move requires that the compression of the file itself is that of the output level, whatever
+    /// the setting of its own level. A file is not moved to another directory.
     fn can_move(&self, file: &FileMetadata, output_level: usize) -> bool {
         let has_place = self.family.paths.len() > 1
             && self.family.current().compaction_style == CompactionStyle::Level
@@ -161,14 +163,14 @@ impl FileFacts for Facts<'_> {
         }
         match stats.and_then(|stats| stats.compression) {
             Some(compression) => compression == wanted as u8,
-            // If the settings differ between levels, the file is rewritten, as it would be if its compression
-            // differed.
+            // If the temperature settings differ between levels, the file is rewritten, as it would be if its
+            // compression differed.
             None => options.compression_per_level.is_empty() && options.bottommost_compression.is_none(),
         }
     }
 }
 
-/// The bytes that a compaction removes from L0 and writes again.
+/// The bytes of the L0 files that `plan` rewrites to another level; 0 for a trivial move.
 fn bytes_out_of_l0(plan: &Plan) -> u64 {
     if plan.trivial_move || plan.output_level == 0 {
         return 0;
@@ -245,7 +247,7 @@ impl DbInner {
             picked = self.with_pick_context(state, id, pick).flatten();
         }
         match picked {
-            // The next compaction would have no disk space either, unless it needs none.
+            // The next compaction would find no disk space either, unless that compaction needs none.
             Some(plan) if state.recovery.soft_error.is_some() && !plan.deletion && !plan.trivial_move => {
                 Ok(false)
             }
@@ -261,10 +263,10 @@ impl DbInner {
                     && own.compaction_due
                     && own.running.is_empty()
                 {
-                    // No running compaction of the family will change its state, so that the flag would stay
-                    // set.
+                    // No running compaction of the family will clear the flag at its end, so it is cleared
+                    // here.
                     own.compaction_due = false;
-                    // A thread may wait until no compaction is due.
+                    // A thread may be waiting until no compaction is due, which is now the case.
                     self.changed.notify_all();
                 }
                 Ok(false)
@@ -445,7 +447,7 @@ impl DbInner {
             // Another thread may run the next bottom-priority compaction meanwhile.
             self.work.notify_bottom();
         }
-        // A failure has latched the database, which reports it.
+        // A failed compaction has latched its error in the database, which reports it.
         drop(self.guarded_in(&mut state, COMPACTION, |state| self.run_job(state, job)));
         Next::Again
     }
@@ -799,8 +801,8 @@ impl DbInner {
         Severity::Hard
     }
 
-    /// `failure` is the severity; `None`: the compaction was cancelled, or its files are excluded from
-    /// compactions.
+    /// `failure` is the severity of the compaction's error; `None`: the compaction was cancelled, or its
+    /// files are excluded from compactions.
     fn report_failed_compaction(&self, family: &Family, job: u64, error: &Error, failure: Option<Severity>) {
         self.notify(&Event::JobEnded {
             family: family.name.clone(),

@@ -76,8 +76,9 @@ pub(crate) fn cut_timestamps(
         while rows.valid() {
             let row = internal_key::ParsedInternalKey::parse(rows.key())?;
             let key = newest.cut(row.user_key);
-            // Rows of a key come by descending timestamps. One that was written after a row of a newer
-            // timestamp is hidden from everyone who may read at these timestamps after the flush.
+            // The rows of a key come by descending timestamps. A row that was written after a row with a
+            // newer timestamp is dropped: every read that is permitted after the flush sees the newer
+            // timestamp.
             let is_hidden = last
                 .as_ref()
                 .is_some_and(|(of, seqno)| *of == key && *seqno <= row.seqno);

@@ -39,8 +39,7 @@ impl Db {
     }
 
     /// Same as [`delete_files_in_range`](Db::delete_files_in_range), for several ranges in one record of the
-    /// MANIFEST: RocksDB's `DeleteFilesInRanges`. The limit of a range is in it only if `include_end` says
-    /// so.
+    /// MANIFEST: RocksDB's `DeleteFilesInRanges`. The end of each range is included only with `include_end`.
     ///
     /// # Errors
     /// Those of `delete_files_in_range`.
@@ -154,7 +153,8 @@ fn within(version: &Version, level: usize, ranges: &[KeyRange]) -> Vec<Arc<FileM
                 )
                 .is_eq()
     };
-    // A file that stays keeps its neighbours with the same key: first to the right, then to the left.
+    // If a file stays, its neighbours that share a user key with it stay too: first those to the right, then
+    // those to the left.
     for at in 1..files.len() {
         goes[at] &= goes[at - 1] || !shares(&files[at - 1], &files[at]);
     }

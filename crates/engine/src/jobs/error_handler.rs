@@ -74,7 +74,8 @@ impl Db {
         self.inner().check_open()?;
         let inner = self.inner();
         inner.recover_from_error(false)?;
-        // A failed OPTIONS file does not stop writes, so it is not part of the recovery.
+        // A failed write of the OPTIONS file does not stop writes: it is repeated here, and not by the
+        // recovery.
         match inner.state.lock().recovery.options_unwritten {
             false => return Ok(()),
             true if inner.read_only => return Ok(()),
@@ -203,7 +204,7 @@ impl DbInner {
                 .fs
                 .truncate(&filename::wal(&self.wal_dir, number), len)
             {
-                // A WAL that no longer exists is not needed either.
+                // A WAL that no longer exists is not needed, so it need not be truncated.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 cut => cut?,
             }
@@ -233,7 +234,7 @@ impl DbInner {
     }
 }
 
-/// True for errors from which a database recovers when there is room.
+/// True for errors from which a database recovers when there is disk space again.
 fn lacks_room(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::SpaceLimit)
 }

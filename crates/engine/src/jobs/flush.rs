@@ -25,8 +25,8 @@ use crate::state::db_state::{DbState, FLUSH};
 /// A flush in progress: of one family, or of several whose tables are installed in one step.
 struct FlushJob {
     families: Vec<FamilyFlush>,
-    /// WALs are synced first, because there are other families, WALs may hold prepared sections, or a change
-    /// feed must not lose rows that a table has.
+    /// True if the WALs must be synced before the tables are installed: because there are other families,
+    /// because WALs may hold prepared sections, or because a change feed must not lose rows that a table has.
     syncs_wals: bool,
     job: u64,
     start: Duration,
@@ -158,8 +158,8 @@ impl DbInner {
         for ((own, version), placed) in flush.families.iter().zip(versions).zip(placed.iter_mut()) {
             let streams = MutexGuard::unlocked(state, || {
                 self.notify_flush_begun(own, flush.job);
-                // The version is passed by value: it would otherwise keep alive files that are replaced
-                // meanwhile.
+                // The version is passed by value and dropped here: a longer reference would keep files that
+                // are replaced meanwhile from being deleted.
                 self.streams_of(&own.family, version, &own.memtables)
             });
             self.place(state, own.id, streams, placed);
@@ -333,12 +333,13 @@ impl DbInner {
         match &failure {
             Some(error) => {
                 self.latch_in(state, FLUSH, error);
-                // After a failure these families must still be flushed together.
+                // If the flush of several families fails, they must be flushed together again.
                 state.regroup(flush.families.iter().map(|own| own.id));
             }
             None => self.drop_unneeded_wals(state),
         }
-        // The flush has succeeded, and no other one may.
+        // The flush has succeeded; if the space limit is reached, the database stops before another flush
+        // begins.
         let limit = self.check_space().err().filter(|_| failure.is_none());
         if let Some(limit) = &limit {
             self.latch_anew(state, FLUSH, limit);

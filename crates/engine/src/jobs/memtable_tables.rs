@@ -317,7 +317,7 @@ impl<'a> MemtableWriter<'a> {
     }
 }
 
-/// Collects several parts in one table, each with its own range tombstones.
+/// Writes several parts of the memtables to one table, each with its own range tombstones.
 pub(crate) struct OneTable<'s, 'a> {
     outputs: &'s mut TableOutputs<'a>,
     bounds: FileBounds,

@@ -548,7 +548,8 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
         let number = file.number;
         self.files.push(file);
         self.db.on_add_file(|| self.path_of(number), summary.file_size);
-        // A flush ends, because its memory is needed. The database stops after it.
+        // A flush does not fail when the space limit is reached, because its memory is needed. The database
+        // stops after the flush.
         match self.destination.flushed {
             true => Ok(()),
             false => self.db.check_space(),

@@ -56,7 +56,7 @@ impl DbInner {
         let Some(ids) = due else {
             return Next::Nothing;
         };
-        // A failure has latched the database, which reports it.
+        // A failed job has latched its error in the database, which reports it.
         drop(self.guarded_in(&mut state, FLUSH, |state| self.flush_families(state, &ids)));
         Next::Again
     }
@@ -68,7 +68,7 @@ impl DbInner {
             return Next::Nothing;
         }
         let compact = |state: &mut MutexGuard<'_, DbState>| Ok(self.compact_once(state));
-        // After a panic nothing is compacted; the next check finds that.
+        // A panic has latched its error in the database: the next check finds it, and nothing is compacted.
         match self.guarded_in(&mut state, COMPACTION, compact).unwrap_or(true) {
             true => Next::Again,
             false => Next::Nothing,

@@ -212,7 +212,8 @@ impl DbInner {
             };
             self.open_live(live, &options)
         };
-        // Corruption is on the disk, while the page cache may hold intact data.
+        // The file is read without the page cache if possible: the page cache may hold intact data of a block
+        // that is corrupt on the disk.
         let opened = open(true).or_else(|_| open(false));
         let checked = opened.and_then(|file| {
             let file: Arc<dyn RandomAccessFile> = Arc::new(PacedFile {

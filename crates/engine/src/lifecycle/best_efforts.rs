@@ -34,7 +34,7 @@ fn manifests(options: &Options, dir: &Path) -> Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// True if a database is in `dir`. CURRENT tells, or with `best_efforts_recovery` any MANIFEST.
+/// True if a database is in `dir`, that is, if CURRENT exists or, with `best_efforts_recovery`, any MANIFEST.
 pub(crate) fn database_exists(options: &Options, dir: &Path) -> Result<bool> {
     match options.best_efforts_recovery {
         true => match manifests(options, dir) {
@@ -53,7 +53,8 @@ pub(crate) fn read_state(options: &Options, dir: &Path) -> Result<(ManifestTail,
         return Ok((tail, state));
     }
     let named = named_in_current(options, dir);
-    // One with a higher number may be unfinished, or older: its writer did not get to rename CURRENT.
+    // A MANIFEST with a higher number than the one in CURRENT may be unfinished, or older: its writer did not
+    // get to rename CURRENT.
     if let Some(number) = named
         && let Ok((tail, state, true)) = read_one(options, dir, number)
     {
@@ -139,7 +140,7 @@ impl<'a> Files<'a> {
         Ok(true)
     }
 
-    /// The answer about `path`, from `look` the first time.
+    /// Returns the cached result about `path`, which `look` computes at the first call.
     fn once(&mut self, path: PathBuf, look: impl FnOnce(&Options, &Path) -> Result<bool>) -> Result<bool> {
         if let Some(&known) = self.known.get(&path) {
             return Ok(known);

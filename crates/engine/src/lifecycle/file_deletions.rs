@@ -31,8 +31,8 @@ impl Db {
     }
 
     /// Stops the deletion of files, as [`disable_file_deletions`](Db::disable_file_deletions) does, until the
-    /// returned guard is dropped. [`Db::pins`] shows `holder`. Backups, checkpoints and exports call it
-    /// themselves.
+    /// returned guard is dropped. [`Db::pins`] shows `holder`. Backups, checkpoints and exports call this
+    /// function themselves.
     ///
     /// ```
     /// # fn main() -> esker::Result<()> {

@@ -199,7 +199,7 @@ fn open(options: &Options, dir: &Path, read_only: bool) -> Result<Db> {
         claimed = Some(WalDir::claim(options, dir, None)?);
         create(options, dir)?;
     }
-    // The holder of the lock is the only writer of the log.
+    // The info log is opened after the lock is taken: the holder of the lock is the only writer of the log.
     let log = Arc::new(match read_only {
         true => InfoLog::given(options),
         false => InfoLog::open(options, dir),

@@ -380,7 +380,8 @@ impl DbInner {
         fs.sync_dir(&self.wal_dir)
     }
 
-    /// Makes recovered WALs durable before tables with their rows are, if there is a cursor.
+    /// Syncs the recovered WALs before tables with their rows are written, if a change feed has a cursor: the
+    /// feed must not lose rows that a table has.
     pub(crate) fn sync_for_cursors(&self, wals: &[u64]) -> Result<()> {
         match self.has_cursors() {
             true => self.sync_wals(wals),

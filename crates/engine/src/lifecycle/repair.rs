@@ -746,7 +746,7 @@ impl Repair<'_> {
         }
     }
 
-    /// Moves a file to `lost/` and reports the error.
+    /// Moves a damaged file to `lost/` and adds it, with `error`, to the report.
     fn lose(&mut self, path: &Path, error: Error) -> Result<()> {
         let path = self.lost.take(path)?;
         self.report.lost.push(LostFile { path, error });

@@ -270,7 +270,8 @@ impl DbInner {
                     if moment == Moment::of(&self.options, &self.dir)? {
                         return Err(error);
                     }
-                    // If the MANIFEST has changed, the primary may have replaced the missing file: try again.
+                    // If the MANIFEST has changed, the primary may have deleted the missing file: the attempt
+                    // is repeated.
                     last = Some(error);
                 }
             }

@@ -7,8 +7,8 @@ use crate::log::log_line;
 use crate::state::db_inner::DbInner;
 
 impl DbInner {
-    /// Tracks every table and blob file, also those about to be deleted, which count when the pace of their
-    /// deletion is decided; then deletes the trash of former processes.
+    /// Tracks every table and blob file, obsolete ones included, because the rate of deletions depends on the
+    /// size of all files. Then deletes the trash of earlier processes.
     pub(crate) fn track_files(&self) -> Result<()> {
         let dirs = self.table_directories();
         if let Some(manager) = self.sst_file_manager() {
@@ -28,7 +28,7 @@ impl DbInner {
         Ok(())
     }
 
-    /// Tracks the files of the closed database no longer.
+    /// Removes the files of the closed database from the SST file manager.
     pub(crate) fn untrack_files(&self) {
         if let Some(manager) = self.sst_file_manager() {
             manager.on_close(&self.table_directories());

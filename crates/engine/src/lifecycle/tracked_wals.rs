@@ -1,4 +1,4 @@
-//! The checks of WALs against what was recorded about them.
+//! The checks of WALs against the records about them.
 //!
 //! `track_and_verify_wals_in_manifest`: the MANIFEST names closed WALs and their sizes.
 //! `track_and_verify_wals`: each WAL describes the one before it, in RocksDB's record, and recovery compares
@@ -18,9 +18,9 @@ const FIRST_MANIFEST: u64 = 1;
 /// A WAL while it is replayed.
 pub(super) struct TrackedWal {
     pub number: u64,
-    /// The sequence number of the last record; 0: there is none.
+    /// The sequence number of the last record in the WAL; 0: the WAL has no record.
     last_seqno: SeqNo,
-    /// True once the description of the WAL before was compared.
+    /// True once the WAL's description of its predecessor was compared.
     compared: bool,
 }
 
@@ -40,7 +40,8 @@ impl TrackedWal {
 }
 
 impl DbInner {
-    /// `Corruption` if the database was opened before and has no WAL: it had one at every moment since.
+    /// `Corruption` if the database was opened before and has no WAL: such a database has a WAL at every
+    /// moment.
     pub(super) fn check_any_wal(&self, manifest: u64) -> Result<()> {
         if !self.options.track_and_verify_wals || manifest == FIRST_MANIFEST {
             return Ok(());
@@ -93,8 +94,9 @@ impl DbInner {
         }))
     }
 
-    /// Compares the description that `wal` has of the WAL before it, `observed`, whose last record ends at
-    /// `end`, once the reader has found one. Returns the difference where recovery may end before `wal`.
+    /// Compares `observed`, the WAL that was read before `wal` and whose last record ends at `end`, with the
+    /// description of it in `wal`, once the reader has found the description. Returns the difference where
+    /// recovery may end before `wal`.
     pub(super) fn check_predecessor(
         &self,
         wal: &mut TrackedWal,
@@ -108,7 +110,8 @@ impl DbInner {
         wal.compared = true;
         let mode = self.options.wal_recovery_mode;
         let (Some(recorded), Some(observed)) = (reader.predecessor(), observed) else {
-            // A WAL before the first one is looked for in any case.
+            // Nothing is compared for the first WAL that is read: a WAL missing before it is found without
+            // this check.
             return Ok(None);
         };
         let path = filename::wal(&self.wal_dir, wal.number);
@@ -122,9 +125,9 @@ impl DbInner {
     }
 }
 
-/// The first difference between the description of a WAL and what was read of it, whose last record ends at
-/// `end`, in RocksDB's words. A WAL may have zeros behind its records: its process died before it cut them
-/// off.
+/// The first difference between the description of a WAL and its contents, whose last record ends at `end`,
+/// in RocksDB's words. A WAL may have zeros after its records, if its process crashed before it truncated the
+/// WAL.
 fn difference(recorded: &PredecessorWal, observed: &PredecessorWal, end: u64, path: &str) -> Option<String> {
     let number = recorded.log_number;
     if observed.log_number != number {

@@ -11,8 +11,8 @@ impl Db {
     /// Opens the database in `path` as [`open`](Db::open) does, and drops every row and range deletion newer
     /// than `trim_ts` from the families with timestamps, as if it had never been written: RocksDB's
     /// `OpenAndTrimHistory`. Families without timestamps stay as they are, and an empty `trim_ts` drops
-    /// nothing. Only tables that may hold such rows are rewritten, each in its level. After a crash meanwhile
-    /// the rows are gone in a part of the tables: the call must be repeated.
+    /// nothing. Only tables that may hold such rows are rewritten, each in its level. After a crash during
+    /// the call only a part of the tables may have lost these rows: the call must be repeated.
     ///
     /// Archived WALs, backups and checkpoints keep the rows.
     ///
@@ -37,7 +37,8 @@ impl Db {
             .map(|family| (family.cmp.user().timestamp_size(), family))
             .filter(|(size, _)| *size > 0);
         let stamped: Vec<_> = stamped.collect();
-        // Nothing is dropped from any family if one of them refuses the timestamp.
+        // All families are checked first: if one of them refuses the timestamp, no row of any family is
+        // dropped.
         for (size, family) in &stamped {
             if *size != trim_ts.len() {
                 return Err(Error::invalid_argument(format!(

@@ -55,7 +55,7 @@ impl DbInner {
         };
         let operations = Operations::new(record)?;
         let (sequence, count) = (operations.sequence(), operations.promised());
-        // A record that does not decode is reported by the replay.
+        // A record that does not decode is not passed to the filter: the replay reports it.
         if Predecessor::is_record(operations).unwrap_or(true) {
             return Ok(Filtered::AsItIs);
         }

@@ -222,7 +222,8 @@ impl EventListener for InfoLog {
                     false => family,
                 };
                 let ended = |cause: &StallCause| match cause {
-                    // Other stalls of the family are independent of stalls with these causes.
+                    // When a stall of one of these causes ends, the family may still be stalled for another
+                    // reason, so the line does not say that nothing stalls its writes.
                     StallCause::LowPriority | StallCause::WriteBufferManagerLimit | StallCause::WalLocked => {
                         format!("Writes go on: they were {previous}")
                     }

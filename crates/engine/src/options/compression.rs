@@ -9,7 +9,7 @@ use crate::options::table::OptionValue;
 /// defaults.
 pub(crate) const LATER: &[(&str, &str)] = &[("max_compressed_bytes_per_kb", "8.0.0"), ("checksum", "8.6.0")];
 
-/// The first nine are in the order of RocksDB's old form, which separates them by colons.
+/// The first nine fields are in the order of RocksDB's old form, which separates them by colons.
 const FIELDS: &[Field<CompressionOptions>] = fields![
     window_bits,
     level,

@@ -341,7 +341,7 @@ impl OptionsFile {
 }
 
 impl Section {
-    /// The title and argument as they are in the file.
+    /// The title of the section and its argument, as they are in the file.
     pub fn name(&self) -> String {
         match &self.argument {
             Some(argument) => format!("{} \"{argument}\"", self.title),
@@ -395,7 +395,8 @@ impl Section {
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), value.clone())),
         );
-        // Our options name the directory of the WALs, also by its absence.
+        // An old entry `wal_dir` is not kept: if our options write none, the WALs are in the database's own
+        // directory.
         let before = before.iter().flat_map(|section| &section.entries);
         for (name, value) in before.filter(|(name, _)| name != "wal_dir") {
             if !entries
@@ -610,7 +611,7 @@ mod tests {
         let (read, unknown) = file.options();
         assert!(read.column_family.paranoid_memory_checks && unknown.is_empty());
         assert!(read.column_family.memtable_verify_per_key_checksum_on_seek);
-        // The spelling of RocksDB's releases since the correction.
+        // Later releases of RocksDB spell the option correctly.
         let newer = OptionsFile::parse(&file.text().replace("veirfy", "verify")).unwrap();
         assert!(
             newer

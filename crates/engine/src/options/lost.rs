@@ -1,7 +1,8 @@
-//! Options in an OPTIONS file that Esker does not have, or not with that value, and the losses from opening
-//! the database here.
+//! Options in an OPTIONS file that Esker does not have, or whose value it does not have, and the losses from
+//! opening the database with Esker.
 //!
-//! They stay in the file, for RocksDB. At RocksDB's default there is no loss, so each row has that default.
+//! Such options stay in the file, for RocksDB. An option at RocksDB's default is no loss, so each row has
+//! that default.
 
 use codec::compression::CompressionOptions;
 use sst::format::IndexType;

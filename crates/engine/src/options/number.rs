@@ -30,13 +30,14 @@ pub enum OptionRange {
 }
 
 impl OptionRange {
-    /// True if `number` is within the range. NaN never is, nor is a number of the other kind.
+    /// True if `number` is within the range. NaN is in no range, and neither is an integer in a range of
+    /// floating-point numbers, or the reverse.
     pub fn contains(self, number: OptionNumber) -> bool {
         self.nearest(number) == number
     }
 
-    /// Returns the allowed value that is nearest to `number`, in the kind of the range. NaN stays NaN in a
-    /// range of floating-point numbers, and counts as 0 in one of integers.
+    /// Returns the allowed value that is nearest to `number`, as an integer or a float, as the range has. NaN
+    /// stays NaN in a range of floating-point numbers, and counts as 0 in one of integers.
     pub fn nearest(self, number: OptionNumber) -> OptionNumber {
         match (self, number) {
             (OptionRange::Integer(low, high), OptionNumber::Integer(number)) => {

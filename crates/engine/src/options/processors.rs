@@ -99,8 +99,8 @@ mod tests {
         let mut processors = Processors::new(2, ms(0), ms(0));
         processors.begin();
         assert_eq!(processors.idle(ms(100), ms(100)), 0);
-        // The writer waits now: since the last measurement, only the ended job has used CPU time of the
-        // process.
+        // The thread that writes waits now: since the last measurement, only the ended job has used CPU time
+        // of the process.
         processors.end(ms(95));
         processors.begin();
         assert_eq!(processors.idle(ms(200), ms(200)), 1);

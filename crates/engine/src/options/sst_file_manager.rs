@@ -84,7 +84,7 @@ impl Default for SstFileManagerOptions {
 /// ```
 pub struct SstFileManager {
     trash: Arc<Trash>,
-    /// Deletes the trash. There is none before the first file is trash.
+    /// The lane whose turns delete the trash; not set before the first file becomes trash.
     lane: OnceLock<Option<Lane>>,
     pool: ThreadPool,
 }
@@ -117,7 +117,7 @@ impl SstFileManager {
     }
 
     /// Sets the space in bytes that a compaction must leave for flushes when its output is as large as its
-    /// input. A compaction that would not is not begun: a manual one fails with
+    /// input. A compaction that would leave less is not begun: a manual one fails with
     /// [`ErrorKind::CompactionTooLarge`], and an automatic one waits. Default: 0.
     pub fn set_compaction_buffer_size(&self, bytes: u64) {
         self.trash.tracked.set_compaction_buffer(bytes);
@@ -188,7 +188,7 @@ impl SstFileManager {
         self.trash.tracked.add(path, bytes);
     }
 
-    /// Tracks the files of a closed database no longer, except its trash.
+    /// Stops tracking the files of a closed database, except its trash.
     pub(crate) fn on_close(&self, dirs: &BTreeSet<PathBuf>) {
         self.trash.tracked.remove_files_of(dirs);
     }
@@ -201,7 +201,8 @@ impl SstFileManager {
         Ok(())
     }
 
-    /// A number for files that are [waited](Self::wait_for_bucket) for.
+    /// The number of a new bucket: a group of files whose deletion can be [waited
+    /// for](Self::wait_for_bucket).
     pub(crate) fn new_trash_bucket(&self) -> u64 {
         self.trash.new_bucket()
     }
@@ -227,12 +228,12 @@ impl SstFileManager {
         }
     }
 
-    /// True if the files may have `bytes` more.
+    /// True if the files may take `bytes` bytes more.
     pub(crate) fn has_room_for(&self, bytes: u64) -> bool {
         self.trash.tracked.has_room_for(bytes)
     }
 
-    /// The bytes that a compaction leaves to flushes.
+    /// The bytes of free space that a compaction must leave to flushes.
     pub(crate) fn compaction_buffer_size(&self) -> u64 {
         self.trash.tracked.compaction_buffer()
     }
@@ -255,7 +256,7 @@ impl SstFileManager {
         });
         match lane {
             Some(lane) => lane.notify(),
-            // There is no thread: this one does the work, without pauses.
+            // If no thread can be started, this thread deletes the trash, without pauses.
             None => {
                 self.trash.rate.store(0, Ordering::Relaxed);
                 while self.trash.work_off() == Next::Again {}

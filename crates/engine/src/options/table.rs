@@ -40,7 +40,7 @@ pub struct OptionRow<S> {
     pub type_name: &'static str,
     /// The documentation: effect, unit and default.
     pub doc: &'static str,
-    /// True if it may change while the database runs.
+    /// True if the option may change while the database runs.
     pub mutable: bool,
     /// The least and greatest allowed value: integers for an integer option. `None`: every value of the type.
     pub range: Option<OptionRange>,

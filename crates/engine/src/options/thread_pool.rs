@@ -114,7 +114,8 @@ struct Pool {
     state: Mutex<PoolState>,
     /// Idle threads of each kind wait here.
     work: [Condvar; KINDS.len()],
-    /// A thread that removes a lane waits here for the end of the lane's last turn.
+    /// The condition variable on which a thread that removes a lane waits for the end of the lane's last
+    /// turn.
     ended: Condvar,
     processors: Mutex<Processors>,
     clock: Arc<dyn Clock>,

@@ -45,7 +45,7 @@ pub struct WriteBufferManager {
     freed: Condvar,
 }
 
-/// The memory that is charged to a cache.
+/// The charge for the memory of memtables in a cache.
 struct Charge {
     cache: Arc<BlockCache>,
     id: u64,

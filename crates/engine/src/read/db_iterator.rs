@@ -125,12 +125,14 @@ pub struct DbIterator {
     entity: Vec<u8>,
     /// The value of [`ReadOptions::allow_unprepared_value`].
     allow_unprepared: bool,
-    /// The current value is in a blob file and was not read. Only meaningful for blob indexes.
+    /// True if the current value is in a blob file and was not read. Only meaningful if the entry is a blob
+    /// index.
     unprepared: bool,
     error: Option<Error>,
-    /// Refused in the current super version, or a source could not be opened, whose rows must not be skipped.
+    /// The error with which every move fails: the iterator is refused in the current super version, or a
+    /// source, whose rows must not be skipped, could not be opened.
     broken: Option<Error>,
-    /// Why the iterator cannot be valid in any super version.
+    /// The error because of which the iterator cannot be valid in any super version.
     refused: Option<Error>,
     target: Vec<u8>,
     /// Scratch: a key after all keys with a prefix.
@@ -140,9 +142,9 @@ pub struct DbIterator {
     /// The value of the option
     /// [`max_sequential_skip_in_iterations`](crate::ColumnFamilyOptions::max_sequential_skip_in_iterations).
     max_skip: u64,
-    /// How the sources are read, and whether files are.
+    /// The options with which the sources are read, and whether files may be read at all.
     sources: SourceOptions,
-    /// Each seek moves the iterator to the newest rows.
+    /// True if each seek moves the iterator to the newest rows.
     tailing: bool,
     max_skippable: u64,
     /// The number of entries skipped during this move.
@@ -169,7 +171,8 @@ pub struct DbIterator {
     pins: Option<Box<Pins>>,
     /// The place of this iterator in the family's list of open iterators.
     listed: Option<Listed>,
-    /// Moves are observed: statistics, a perf context (of the last seek's thread), or a rate limiter.
+    /// True if moves are observed: by statistics, a perf context (of the thread of the last seek), or a rate
+    /// limiter.
     observed: bool,
     /// The rate limiter that reads are charged to, with their priority.
     charge: Option<Charge>,

@@ -842,7 +842,7 @@ fn search_rows(
 ) -> Result<()> {
     let tables = &context.family.tables;
     let place = rows.place(file, context.user_key, lookup.seqno());
-    // A row stands for the table only where no range tombstone hides an entry of it.
+    // The row cache replaces the search of the table only if no range tombstone hides an entry of the row.
     let stands = context.covering == 0
         && file
             .stats

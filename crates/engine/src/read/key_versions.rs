@@ -40,7 +40,7 @@ pub struct KeyVersion {
 impl Db {
     /// Returns every version of the keys of `family` from `begin` up to `end`, exclusive, in order, the
     /// newest version of each key first; at most `max_num_ikeys` of them. Range deletions are not returned,
-    /// and neither are versions that one covers. For debugging: the result is in memory as a whole.
+    /// and neither are the versions that they cover. For debugging: the result is in memory as a whole.
     ///
     /// # Errors
     /// `InvalidArgument` for a family of another database; those of reading.

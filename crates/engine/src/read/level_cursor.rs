@@ -51,16 +51,18 @@ pub(crate) struct LevelCursor {
     own_files: Option<OpenOptions>,
     /// The filters by which files, and blocks of files, are skipped.
     filters: Option<Arc<Filters>>,
-    /// False: the owner handles range tombstones itself, and the cursor stops at no boundaries.
+    /// True if the cursor stops at boundaries; if false, the owner of the cursor handles range tombstones
+    /// itself.
     with_tombstones: bool,
-    /// A seek may end at an entry whose block is not read yet; see [`defer_reads`](Self::defer_reads).
+    /// True if a seek may end at an entry whose block is not read yet; see
+    /// [`defer_reads`](Self::defer_reads).
     defers: bool,
     /// Index of the current file.
     file: usize,
     cursor: Option<TableCursor>,
     /// The current file's tombstones within its bounds; `None` without any.
     tombstones: Option<Arc<FragmentedTombstones>>,
-    /// Set when `tombstones` has changed since the last
+    /// True if `tombstones` has changed since the last
     /// [`take_changed_tombstones`](Self::take_changed_tombstones).
     tombstones_changed: bool,
     place: LevelPosition,

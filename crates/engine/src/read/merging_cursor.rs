@@ -190,8 +190,8 @@ pub(crate) struct MergingCursor {
     runs: usize,
     heap: Vec<Item>,
     direction: Direction,
-    /// The last step forwards left the last entry of a block of the top lane, which is then possibly at the
-    /// first entry of its next block.
+    /// True if the last step forwards left the last entry of a block of the top lane. The lane is then
+    /// possibly at the first entry of its next block.
     ended_block: bool,
     /// Range tombstones with a sequence number above this number are invisible.
     snapshot: SeqNo,
@@ -779,8 +779,8 @@ impl Cursor for MergingCursor {
 }
 
 impl BlockwiseCursor for MergingCursor {
-    /// A block that was entered while another lane was on top is not reported: then a key of another lane is
-    /// between two blocks.
+    /// The entry into a block is not reported if another lane was on top before, because a key of that lane
+    /// is then between the two blocks.
     #[inline]
     fn at_block_start(&self) -> bool {
         self.ended_block && self.top_table().is_some_and(TableCursor::at_block_start)

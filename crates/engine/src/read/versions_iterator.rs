@@ -339,7 +339,8 @@ impl VersionsIterator {
             }
             let timestamp = user.timestamp(entry.user_key);
             let visible = entry.seqno <= self.seqno && user.compare_timestamp(timestamp, &self.to).is_le();
-            // An entry of the same timestamp as a newer one was overwritten, unless that is an operand.
+            // An entry with the same timestamp as a newer entry was overwritten, unless the newer one is a
+            // merge operand.
             let overwritten = || {
                 self.versions
                     .last()

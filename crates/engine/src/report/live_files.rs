@@ -198,8 +198,8 @@ impl DbInner {
             .filter(|&number| number >= needed && number < current)
             .collect();
         if wals.is_empty() {
-            // No row is in a WAL. Programs look for one in a copy, because RocksDB's copies have the WAL that
-            // was written to.
+            // In this case no row is in a WAL. But programs look for a WAL in a copy, because RocksDB's
+            // copies contain the current one.
             let begun = filename::wal(&self.wal_dir, current);
             files.push(LiveFileStorageInfo::replaced(begun, Vec::new()));
         }

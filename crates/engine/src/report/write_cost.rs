@@ -1,5 +1,5 @@
-//! The cumulative cost of writes: `esker.write-cost`, in the columns of the post on compression and write
-//! stalls that Esker's published tables come from, so that settings can be compared by two such lines.
+//! The cumulative cost of writes, `esker.write-cost`: one line of figures for a database, so that two
+//! settings can be compared by their lines.
 
 use std::fmt::Write;
 use std::sync::Arc;

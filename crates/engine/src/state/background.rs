@@ -16,7 +16,7 @@ use crate::state::verifier::Verifier;
 /// Notifies threads that there may be background work.
 #[derive(Default)]
 pub(crate) struct Work {
-    /// The thread of a follower waits here, with the database mutex.
+    /// The condition variable on which the thread of a follower waits, with the database mutex.
     follower: Condvar,
     lanes: OnceLock<Lanes>,
 }

@@ -60,7 +60,8 @@ pub(crate) struct Family {
     /// True while writes to the family are delayed or stopped. A rate limiter then serves the family's jobs
     /// first.
     pub pressing: Arc<AtomicBool>,
-    /// The minimum size of a stream to get a table of its own, by the speed of the disk.
+    /// The minimum size of a stream that a flush writes to a table of its own, as far as the speed of the
+    /// disk determines it.
     pub stream_floor: StreamFloor,
     pub iterators: OpenIterators,
     /// Removals without a row of their own (dropped tables, say), for transactions that have read the removed

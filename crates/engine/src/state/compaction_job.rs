@@ -15,12 +15,13 @@ pub(crate) struct CompactionJob {
     pub id: u32,
     pub family: Arc<Family>,
     pub plan: Plan,
-    /// The maximum number of threads that write it; 0: as many as the option allows.
+    /// The maximum number of threads that write the compaction; 0: as many as the option allows.
     pub max_subcompactions: u32,
     /// The id of the compaction among the family's running jobs.
     pub running: JobId,
     pub l0_bytes: u64,
-    /// The inputs of the decision, for a compaction whose outputs stay at the level of its inputs.
+    /// The facts on which the picker's decision was based, for a compaction whose outputs stay at the level
+    /// of its inputs.
     pub circumstances: Option<Circumstances>,
     pub job: u64,
     pub start: Duration,

@@ -52,7 +52,7 @@ pub(crate) struct DbInner {
     pub state: Mutex<DbState>,
     /// Notifies background threads that there may be work.
     pub work: Work,
-    /// All other threads wait here, with the database mutex, for the end of a job.
+    /// The condition variable on which all other threads wait, with the database mutex, for the end of a job.
     pub changed: Condvar,
     /// The state of the writes, apart from what the database mutex guards.
     pub write: WriteSide,
@@ -205,7 +205,7 @@ impl DbInner {
             return;
         }
         match event {
-            // The report of why the database has stopped does not stop it again.
+            // A panic of a listener while it is notified of the stop does not stop the database again.
             Event::BackgroundError {
                 stops_writes: true, ..
             } => drop(self.listeners.take_panic()),

@@ -220,7 +220,8 @@ pub(crate) struct FamilyState {
     pub stalled: StallTotal,
     /// True if writers wait for a flush to make room for another memtable.
     pub memtables_stall: bool,
-    /// The estimated bytes that compactions must rewrite until every level is within its target size.
+    /// The estimated number of bytes that compactions must rewrite until every level is within its target
+    /// size.
     pub pending_compaction_bytes: u64,
     /// The score of the level most in need of compaction, at the last check.
     pub compaction_score: f64,

@@ -16,9 +16,9 @@ pub(crate) struct Recovery {
     pub soft_error: Option<Error>,
     /// The disk space in bytes needed by the largest of the compactions that had none.
     pub room: u64,
-    /// True if an SST file manager allows too little space for a compaction, which waits for some.
+    /// True if a compaction waits because an SST file manager allows too little space for its outputs.
     pub room_awaited: bool,
-    /// Complete WALs that could not be truncated at their end: number and length.
+    /// The complete WALs that could not be truncated at the end of their records: number and length.
     pub uncut_wals: Vec<(u64, u64)>,
     /// True if the last OPTIONS file could not be written.
     pub options_unwritten: bool,

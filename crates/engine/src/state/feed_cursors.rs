@@ -1,4 +1,4 @@
-//! The WALs that are kept for cursors, and their cost.
+//! The archived WALs that are kept for the cursors of change feeds, and their bytes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use crate::state::db_inner::DbInner;
 pub struct PinningCursor {
     /// The name of the cursor.
     pub name: String,
-    /// The sequence number of the next row that it reads.
+    /// The sequence number of the next row that the feed of the cursor reads.
     pub position: SeqNo,
     /// The oldest WAL that it needs.
     pub oldest_wal: u64,
-    /// The number of archived WALs from the oldest needed one on.
+    /// The number of archived WALs that the cursor keeps: the oldest needed one and all later ones.
     pub wals: usize,
     /// The size in bytes of the WALs that the cursor keeps.
     pub wal_bytes: u64,
@@ -52,8 +52,8 @@ impl std::fmt::Display for PinningCursor {
     }
 }
 
-/// The cursors of the database in `path`, by name, read from its files: it may be closed, or open in another
-/// process.
+/// The cursors of the database in `path`, by name, read from its files. The database may be closed, or open
+/// in another process.
 ///
 /// # Errors
 /// Those of reading them.
@@ -87,7 +87,8 @@ fn cursors_in(options: &Options, wal_dir: &Path) -> Result<Vec<PinningCursor>> {
 }
 
 impl DbInner {
-    /// Has obsolete WALs go through the archive. The directory of the WALs is known and locked.
+    /// Creates the archive, through which obsolete WALs go from now on. The caller has determined and locked
+    /// the directory of the WALs.
     pub(crate) fn begin_archive(&self) {
         let archive = WalArchive::new(
             &self.options,
@@ -108,7 +109,7 @@ impl DbInner {
         }
     }
 
-    /// True if WALs are kept for a cursor.
+    /// True if WALs are kept for the cursor of a change feed.
     pub(crate) fn has_cursors(&self) -> bool {
         self.obsolete
             .archive()

@@ -101,7 +101,7 @@ impl Db {
     }
 
     /// Takes a snapshot. While it is held, the current state stays readable, and the database stays open.
-    /// After a [close](Self::close) it cannot be read.
+    /// After a [close](Self::close) the snapshot cannot be read.
     pub fn snapshot(&self) -> Snapshot {
         let inner = self.inner();
         match &inner.secondary {

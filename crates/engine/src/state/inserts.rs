@@ -28,11 +28,11 @@ use base::SeqNo;
 
 use sync::{AtomicU64, Condvar, Mutex, Ordering, happens_soon, sleep};
 
-/// The maximum number of tickets at a time. Further threads wait with the write queue's lock for a ticket
-/// that they would have to wait for without it, too.
+/// The maximum number of tickets at a time. Further threads hold the write queue's lock and wait for the
+/// oldest ticket, which must be published before theirs in any case.
 const PLACES: u64 = 16;
 const DONE: u64 = (1 << PLACES) - 1;
-/// The flag that a failed ticket became the first one, after which no ticket is published.
+/// The flag that the first ticket has failed, so that no ticket is published any more.
 const FAILED: u64 = 1 << PLACES;
 /// The flag that a thread sleeps until a ticket is published.
 const ASLEEP: u64 = FAILED << 1;
@@ -59,7 +59,7 @@ struct Given {
 /// The end of a ticket whose rows will never all be in their memtables.
 const LOST: SeqNo = SeqNo::MAX;
 
-/// The right to insert without the write queue's lock, until it is finished.
+/// A writer's right to insert its rows without the write queue's lock, until the ticket is finished.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticket(u64);
 

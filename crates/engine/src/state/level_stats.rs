@@ -427,7 +427,8 @@ struct LevelRow<'a> {
     busy: usize,
     bytes: u64,
     score: f64,
-    /// The bytes that came into this place from elsewhere, by which write amplification is computed.
+    /// The bytes that came into the level, or for the sum into the tree, from outside: the denominator of
+    /// write amplification.
     came_in: u64,
 }
 

@@ -25,7 +25,7 @@ impl Replaced {
     }
 
     /// The replaced super versions that are still held: each with its number of holders and the time at which
-    /// it was replaced. Oldest first.
+    /// it was replaced, the oldest first.
     pub fn held(&self) -> Vec<(Arc<SuperVersion>, usize, Duration)> {
         let replaced = self.0.lock();
         let held = replaced.iter().filter_map(|(held, at)| {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use base::statistics::{Statistics, Ticker};
 use base::sync::Mutex;
 
-/// The state of a database's reports. The floor `report` alone uses it.
+/// The state of the database's reports, which only the modules of `report` use.
 #[derive(Default)]
 pub(crate) struct ReportSide {
     /// Samples of the counters, with which later values are compared for statistics.

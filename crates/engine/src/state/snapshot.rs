@@ -269,7 +269,7 @@ fn held(
     }))
 }
 
-/// A reference that keeps a database open: its handle, of which a snapshot needs nothing else.
+/// A reference that keeps the database open: the database's handle. A snapshot uses nothing else of it.
 pub(crate) type OpenDatabase = Arc<dyn Any + Send + Sync>;
 
 struct HeldSnapshot {

@@ -3,29 +3,30 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Flushes of at most this number of tables are never too slow: through L0, compactions would write about as
-/// many files.
+/// The number of tables up to which a flush never counts as too slow: if its streams went through L0,
+/// compactions would write about as many files.
 const FEW: u64 = 4;
 
-/// The rate in bytes a second that a flush of many tables must reach. A database that writes everything
-/// through L0, and rewrites it three times, comes to about half of it on two processors.
+/// The rate in bytes a second that a flush of many tables must reach. A database that flushes all rows to L0,
+/// and rewrites them three times, reaches about half of that rate on two processors.
 const RATE: u64 = 64 << 20;
 
-/// The highest minimum in bytes: larger tables are worth their syncs on any disk. It is what the default of
-/// `target_file_size_base` asks of a stream anyway.
+/// The upper bound of the minimum size in bytes: larger tables are worth their syncs on any disk. With the
+/// default of `target_file_size_base` a stream has at least that size anyway.
 const MOST: u64 = 256 << 10;
 
-/// The part of the minimum by which it falls with each flush: after some 180 flushes it is the half, and as
-/// many tables are tried again.
+/// With each flush the minimum size decreases by one part in this number: after some 180 flushes it is half
+/// as large, and as many small tables are tried again.
 const PART: u64 = 256;
 
-/// The minimum bytes of a stream. It rises after flushes of many tables to a disk that took too long, which
-/// are those whose tables are too small to be worth their syncs, and falls from one flush to the next.
+/// The minimum size in bytes of a stream that gets a table of its own. It rises after a flush that wrote many
+/// tables more slowly than [`RATE`], because such tables are too small to be worth their syncs. It falls with
+/// every other flush.
 #[derive(Debug, Default)]
 pub(crate) struct StreamFloor(AtomicU64);
 
 impl StreamFloor {
-    /// The minimum in bytes; 0 on disks that are fast enough.
+    /// The minimum size of a stream in bytes; 0 on disks that are fast enough.
     pub fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -38,8 +39,8 @@ impl StreamFloor {
         }
     }
 
-    /// Takes account of a flush that wrote `tables` tables of streams to a disk, of `bytes` together. At most
-    /// one flush of a family runs at a time.
+    /// Updates the minimum after a flush that wrote `tables` tables of streams, of `bytes` bytes together, in
+    /// the time `took`. At most one flush of a family runs at a time.
     pub fn note(&self, tables: usize, bytes: u64, took: Duration) {
         let (tables, floor) = (tables as u64, self.bytes());
         let in_time = u128::from(bytes) * 1_000_000_000 >= u128::from(RATE) * took.as_nanos();

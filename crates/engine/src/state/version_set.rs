@@ -71,7 +71,7 @@ impl VersionSet {
         self.next_file.0.load(Ordering::Relaxed)
     }
 
-    /// The number of the current MANIFEST, 0 before there is one.
+    /// The number of the current MANIFEST; 0 before the first one is begun.
     pub fn manifest_number(&self) -> u64 {
         self.manifest
             .lock()

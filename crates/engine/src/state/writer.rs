@@ -25,7 +25,8 @@ pub(crate) struct Writer {
     pub scratch: Vec<u8>,
     /// The number of bytes written since writers were last stalled.
     pub delayed_bytes: u64,
-    /// The time until which the writes are paid for, while writes are delayed.
+    /// The time by which the bytes written so far should have taken at the delayed rate. Used while writes
+    /// are delayed.
     pub paid: WriteCredit,
     /// True while the first stalled writer waits with this lock released.
     pub held_back: bool,
@@ -74,18 +75,19 @@ impl Writer {
     }
 }
 
-/// The shortest wait: shorter ones cost more than they slow. Idle writers accrue at most this much credit.
+/// The shortest delay of a write: shorter waits cost more than they slow. Idle writers accrue at most this
+/// much credit.
 pub(crate) const LEAST_WAIT: Duration = Duration::from_millis(1);
 
-/// The time that the bytes written while writes are delayed should have taken.
+/// The time that the bytes written while writes are delayed should have taken at the delayed rate.
 #[derive(Debug, Default)]
 pub(crate) struct WriteCredit {
     until: Duration,
 }
 
 impl WriteCredit {
-    /// Charges `bytes` at `rate` bytes per second. Returns the time to wait for it: zero, or at least
-    /// [`LEAST_WAIT`].
+    /// Charges `bytes` at `rate` bytes per second. Returns the time that the writer must wait: zero, or at
+    /// least [`LEAST_WAIT`].
     pub fn charge(&mut self, now: Duration, bytes: u64, rate: u64) -> Duration {
         let from = self.until.max(now.saturating_sub(LEAST_WAIT));
         self.until = from + Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);

@@ -99,7 +99,7 @@ impl IoTrace {
         slot.take().map_or(Ok(()), |running| running.appender.finish(&[]))
     }
 
-    /// Records an operation, unless it is one of the trace itself.
+    /// Records an operation, unless the trace itself performs it.
     #[cold]
     pub(super) fn record(&self, finished: &Finished<'_>) {
         if RECORDING.replace(true) {

@@ -1,4 +1,5 @@
-//! Write stalls: writers wait until there is room, or as long as their writes should have taken.
+//! Write stalls: stopped writers wait until memory or L0 has room, and delayed writers wait as long as their
+//! writes should take at the delayed rate.
 
 use std::fmt;
 use std::time::Duration;
@@ -18,14 +19,15 @@ use crate::state::writer::LEAST_WAIT;
 use crate::stats::StallTotal;
 
 impl DbInner {
-    /// Makes another database flush its largest memtable, if that is the largest of all. True if it does.
+    /// Makes another database flush its largest memtable, if no database has a larger one. True if that
+    /// database has begun a flush.
     pub(crate) fn flush_largest_elsewhere(&self) -> bool {
         let share = self.write.share.as_ref();
         let other = share.and_then(|share| share.manager.largest_other(share));
         other.is_some_and(|other| other.flush_for_manager())
     }
 
-    /// Waits in the line of stalled writers until this one is first. The write queue's lock is released
+    /// Waits until the calling thread is the first of the stalled writers. The write queue's lock is released
     /// meanwhile.
     pub(super) fn stand_in_line(&self, writer: &mut DrainedQueue<'_>) -> MutexGuard<'_, ()> {
         let _timer = perf::time_wait(|cells| &cells.write_delay_time);

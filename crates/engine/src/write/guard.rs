@@ -15,7 +15,8 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// The keys and ranges of one family, and the super version that was searched for them.
+/// The keys and ranges of one family that must be unchanged, and the super version in which they were checked
+/// first.
 pub(crate) struct Looked<'a> {
     pub family: Arc<Family>,
     pub super_version: Arc<SuperVersion>,
@@ -26,15 +27,15 @@ pub(crate) struct Looked<'a> {
 /// Keys that were found unchanged by the first check.
 pub(crate) struct Guard<'a> {
     pub looked: Vec<Looked<'a>>,
-    /// The first check covers every row up to this sequence number.
+    /// The sequence number up to which the first check covers every row.
     pub seen: SeqNo,
-    /// The tables have changed since they were searched.
+    /// True if the tables have changed since the first check searched them.
     pub is_stale: Cell<bool>,
 }
 
 impl Guard<'_> {
-    /// The last check, under the write queue's lock, with every numbered row in its memtable. An error if a
-    /// key has changed, or if tables have: then the guard [is stale](Self::is_stale).
+    /// Makes the second check, under the write queue's lock, when every numbered row is in its memtable. An
+    /// error if a key has changed, or if the tables have changed: then the guard [is stale](Self::is_stale).
     pub fn confirm(&self, writer: &Writer) -> Result<()> {
         self.looked.iter().try_for_each(Looked::confirm_removals)?;
         if writer.last_seqno == self.seen {
@@ -49,7 +50,8 @@ impl Guard<'_> {
             return Err(closing());
         }
         let before = &own.super_version;
-        // Newest first, up to the memtable that was mutable at the first check.
+        // The memtables with rows that the first check did not see, newest first, up to the memtable that was
+        // mutable then.
         let mut newer = vec![&now.mem];
         if !Arc::ptr_eq(&now.mem, &before.mem) {
             let at = now

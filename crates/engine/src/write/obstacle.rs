@@ -23,8 +23,8 @@ pub(super) enum Obstacle<'a> {
     FullMemtables(Vec<u32>),
     /// The memtables of these families are to be flushed though they are not full.
     EarlyFlush(Vec<u32>, FlushReason),
-    /// Another database with the same write buffer manager has begun a flush: the memory is to be checked
-    /// again.
+    /// Another database with the same write buffer manager has begun a flush: the total memory must be
+    /// checked again.
     FlushElsewhere,
     /// The memtables of all databases with the write buffer manager exceed its memory.
     MemoryLimit(&'a WriteBufferManager),
@@ -70,7 +70,7 @@ impl DbInner {
             early.extend(state.largest_memtable());
         }
         early = state.switched_with(early);
-        // Otherwise flushes that make room are already in progress.
+        // If no memtable is flushed here, flushes that free the memory are already in progress.
         if !early.is_empty() && state.may_switch(&early) {
             return Some(Obstacle::EarlyFlush(early, flush_reason));
         }

@@ -133,7 +133,7 @@ impl DbInner {
         let is_alone = deletes_range || !self.options.allow_concurrent_memtable_write;
         if is_alone || self.write.attention.load(Ordering::Relaxed) {
             let mut settled = self.write.queue.drain(writer);
-            // The inserts that were waited for may have failed or filled a memtable.
+            // While this thread waited, inserts of other writers may have failed or filled a memtable.
             if self.write.attention.load(Ordering::Relaxed) {
                 self.guarded(MAKE_ROOM, || self.make_room_for(&mut settled, options, &commit))?;
             }
@@ -360,7 +360,8 @@ impl DbInner {
         let ticket = inserts.begin(last, size == WriteSize::Large);
         drop(writer);
         let inserted = catch_or_fail(|| self.insert(commit, single, first));
-        // This must come first: a writer that is not published because of this failure must find the reason.
+        // The failure is recorded before the ticket is finished: a later writer whose ticket is not published
+        // must find the reason.
         if let Err(error) = &inserted {
             self.latch_in(&mut self.state.lock(), INSERT, error);
         }
@@ -438,7 +439,8 @@ impl DbInner {
         apply(batch.operations(), |id, seqno, kind, key, value| {
             let protection = rows.as_mut().and_then(Iterator::next);
             if current.as_ref().is_none_or(|(family, _)| family.id != id) {
-                // A family that is missing here was checked for before, or is to be ignored.
+                // The check of the batch has found this family missing, and `ignore_missing_column_families`
+                // permits that.
                 current = self.family_by_id(id).map(|family| {
                     let mem = family.super_version.load().mem.clone();
                     (family, mem)

@@ -1,4 +1,4 @@
-//! Writes with before images: each records the values that it replaces, for change feeds.
+//! Writes with before images: such a write also records the values that it replaces, for change feeds.
 //!
 //! ```text
 //! snapshot | old values as of it | write, if no key was written since | else: all over again
@@ -83,7 +83,8 @@ impl Db {
             unchanged.extend_from_slice(keys);
             match self.write_unless_changed(&options, &mut recorded, &unchanged, ranges) {
                 Err(error) if error.kind() == ErrorKind::Busy => {
-                    // If the caller's keys are unchanged, another write replaced a value that was recorded.
+                    // The error is the caller's if one of the caller's keys has changed. Otherwise another
+                    // write has replaced a value that was recorded, and everything is repeated.
                     self.write_unless_changed(&options, &mut WriteBatch::new(), keys, ranges)?;
                 }
                 written => return written,
@@ -104,7 +105,8 @@ impl Db {
         self.write_recorded(options, &batch, &[], &[])
     }
 
-    /// The images of the rows of `batch` over the database as of `snapshot`, and the keys that they are of.
+    /// The before images of the rows of `batch`, read as of `snapshot`, and the keys of these rows, which
+    /// must not change until the write.
     fn before_images<'a>(
         &self,
         snapshot: &Snapshot,
@@ -117,8 +119,8 @@ impl Db {
         };
         let mut images = BeforeImages::default();
         let mut keys = Vec::new();
-        // The rows of the batch up to the current one: the image of a row is what earlier rows of the batch
-        // leave.
+        // The rows of the batch before the current one: they determine the value that the current row
+        // replaces.
         let mut so_far = WriteBatchWithIndex::new();
         for operation in batch.operations() {
             let Some((id, kind, key, value)) = operation?.row() else {
@@ -145,7 +147,7 @@ impl Db {
 }
 
 impl WriteBatchWithIndex {
-    /// Writes the operations to `db`, as [`Db::write_in_place`] does, and keeps them.
+    /// Adds the operations to the batch `recorded` as well.
     pub fn write_to(&mut self, db: &Db, options: &WriteOptions) -> Result<SeqNo> {
         db.write_or_record(options, self.batch_mut())
     }

@@ -1,4 +1,5 @@
-//! Memory for memtables that several databases share: flushes for another database, and by another.
+//! The limit of a write buffer manager, which several databases share: a database may have to flush a
+//! memtable because another one needs the memory.
 
 use crate::events::FlushReason;
 use crate::options::write_buffer_manager::Member;
@@ -32,7 +33,8 @@ impl Member for DbInner {
             }
             families
         };
-        // An error here stops this database's writes; the database that asked continues.
+        // An error of this flush stops writes to the flushed database. The database that asked for the memory
+        // continues.
         !families.is_empty()
             && self
                 .flush_early(&mut writer, &families, FlushReason::WriteBufferManager)

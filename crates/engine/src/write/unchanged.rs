@@ -112,8 +112,8 @@ impl Db {
         loop {
             let guard = inner.look_at(keys, ranges)?;
             if batch.is_empty() {
-                // An empty batch takes no place in the order of writes, and at this moment the keys are
-                // unchanged.
+                // An empty batch is not written. The first check has shown that its keys are unchanged at
+                // this moment.
                 return Ok(self.latest_sequence_number());
             }
             let written = inner.commit_guarded(options, Commit::Batch(batch), &guard);

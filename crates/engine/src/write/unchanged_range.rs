@@ -79,7 +79,7 @@ impl UnchangedRange<'_> {
         self.is_written_in_tables(family, super_version)
     }
 
-    /// True if a memtable has something newer in the range.
+    /// True if a memtable has a row or a range deletion in the range that is newer than `since`.
     pub(super) fn is_written_in(&self, family: &Family, table: &Arc<Memtable>) -> Result<bool> {
         if table.is_empty() {
             return Ok(false);

@@ -25,7 +25,7 @@ impl DbInner {
             return Ok(());
         }
         self.claim_manifest(&mut state)?;
-        // Meanwhile another thread may have recorded them, or they may be needed no more.
+        // Meanwhile another thread may have recorded these WALs, or no recovery needs them any more.
         let wal_additions = state.wals_to_record(synced());
         if wal_additions.is_empty() {
             self.disclaim_manifest(&mut state);

@@ -32,7 +32,8 @@ impl DbInner {
             Some(old) => fs.reuse(&filename::wal(&self.wal_dir, old), &path, &create)?,
             None => fs.create(&path, &create)?,
         };
-        // An open that finds no WAL refuses the database: the new one is there before an old one is deleted.
+        // With this option an open refuses a database without WALs, so the name of the new WAL is synced
+        // before an old one is deleted.
         if self.options.track_and_verify_wals {
             fs.sync_dir(&self.wal_dir)?;
         }

@@ -1,4 +1,4 @@
-//! Traces of the block cache: RocksDB's bytes, and who looked up which block.
+//! Traces of the block cache: RocksDB's bytes, and the caller and the block of each lookup.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -243,7 +243,7 @@ fn a_multi_get_has_one_id_and_each_key() {
             )
         })
         .collect();
-    // The second key is in the block that the first one brought.
+    // The lookup of the first key loaded the block that also has the second key.
     assert_eq!(
         found,
         [

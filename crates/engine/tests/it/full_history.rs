@@ -1,4 +1,5 @@
-//! Reads below `full_history_ts_low` are refused, because versions may be missing there.
+//! Reads at timestamps below `full_history_ts_low` are refused, because compactions may have dropped versions
+//! there.
 
 use std::path::Path;
 use std::sync::Arc;

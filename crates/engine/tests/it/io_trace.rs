@@ -29,7 +29,7 @@ impl World {
             ..Options::default()
         };
         let db = Db::open(&options, Path::new("db")).unwrap();
-        // A thread deletes the first MANIFEST of the new database. A trace must not meet that.
+        // A thread deletes the first MANIFEST of the new database. A trace must not record that.
         testkit::wait_until("the first MANIFEST is deleted", || {
             !fs.exists(Path::new("db/MANIFEST-000001")).unwrap()
         });
@@ -238,7 +238,8 @@ fn options_of_an_open_database_open_another_that_is_watched_once() {
     third.put(b"k", b"v").unwrap();
     assert_eq!(*appends.0.lock().unwrap(), before + 1);
     first.end_io_trace().unwrap();
-    // The first database's thread may still delete its first MANIFEST. The row of the third is not traced.
+    // The first database's thread may still delete its first MANIFEST. The row that the third database writes
+    // is not traced.
     let records = records(&*fs, Path::new("trace")).unwrap();
     assert_eq!(on(&records, ".log"), [""; 0]);
 }

@@ -34,8 +34,8 @@ fn status(field: &str) -> u64 {
     kilobytes << 10
 }
 
-/// The value is in the memtable and in the block built from it, and once more in its compressed form, if
-/// compression is tried.
+/// The upper bound of the memory: the value in the memtable, in the block built from it, and once more in
+/// compressed form, if compression is tried.
 #[test]
 fn a_long_value_of_a_wal_is_in_memory_three_times_at_most() {
     if !Path::new("/proc/self/status").exists() {

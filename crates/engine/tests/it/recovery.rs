@@ -594,7 +594,8 @@ fn each_mode_has_rocksdbs_results() {
             assert!(content(&dir) == before, "reading changed the directory: {what}");
             assert_eq!(answer(Db::open(&options, &dir)), expected, "{what}");
             if expected == ERROR {
-                // The failed open must have changed no file: an open in another mode must find everything.
+                // The failed open must not change any file, because an open in another recovery mode must
+                // find all of them.
                 for (path, bytes) in &before {
                     let name = path.file_name().unwrap().to_string_lossy();
                     if name.ends_with(".log") || name.starts_with("MANIFEST") || name == "CURRENT" {

@@ -260,7 +260,7 @@ fn the_longest_value_is_written_flushed_compacted_and_recovered() {
     db.close().unwrap();
 }
 
-/// Appends to the WALs of a database one that puts a value of `value_len` bytes, and then `more`.
+/// Appends a WAL to a database: it puts a value of `value_len` bytes and then has the batches `more`.
 fn append_wal(dir: &Path, sequence: u64, value_len: usize, more: Option<u64>) {
     let wals = std::fs::read_dir(dir).unwrap().filter_map(|entry| {
         let name = entry.unwrap().file_name().into_string().unwrap();

@@ -35,7 +35,7 @@ fn bound(rng: &mut TestRng) -> Bound<Vec<u8>> {
     }
 }
 
-/// The keys within `bounds` in the order of the family, which `reversed` says.
+/// The keys within `bounds` in the order of the family: descending if it is `reversed`.
 fn expected(model: &BTreeMap<Vec<u8>, Vec<u8>>, (start, end): &Bounds, reversed: bool) -> Vec<Vec<u8>> {
     let after = |key: &Vec<u8>, bound: &Bound<Vec<u8>>| match bound {
         Bound::Unbounded => true,

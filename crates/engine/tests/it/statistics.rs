@@ -142,7 +142,7 @@ fn blocks_filters_and_bytes_of_gets() {
     let again = statistics.histogram_data(Histogram::BytesFromFilesPerGet);
     assert_eq!((again.count, again.sum), (2, bytes.sum), "all was in memory");
 
-    // The next keys do not exist, which the filter knows.
+    // The filter shows that the next keys do not exist.
     let before = count(Ticker::BloomFilterUseful);
     let missing = (0..50).filter(|number| db.get(format!("key00500x{number}").as_bytes()).unwrap().is_none());
     assert_eq!(missing.count(), 50);

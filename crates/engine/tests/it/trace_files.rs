@@ -11,7 +11,7 @@ pub fn written(fs: &dyn FileSystem, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// The bytes that `hex` stands for; other characters than digits are passed over.
+/// The bytes that the digits of `hex` encode; all other characters are skipped.
 pub fn bytes_of(hex: &str) -> Vec<u8> {
     let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();

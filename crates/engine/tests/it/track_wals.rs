@@ -100,8 +100,8 @@ fn each_wal_describes_the_one_before_it() {
 type Change = fn(&mut PredecessorWal);
 
 /// A database with the rows a, b and c in two WALs without our own record, as RocksDB writes them. Unless
-/// `whole` is true, the first one is cut after its first record; `describe` changes what the second one says
-/// of it.
+/// `whole` is true, the first one is cut after its first record; `describe` changes the description of the
+/// first WAL in the second.
 fn cut(describe: Change, whole: bool) -> MemFs {
     let fs = MemFs::new();
     Db::open(&options(&fs, RecoveryMode::PointInTime), DIR)
@@ -181,7 +181,8 @@ fn a_wal_that_is_cut_at_a_record_is_noticed() {
         assert_eq!(keys(&db), if whole { "abc" } else { "ac" });
         db.close().unwrap();
     }
-    // An intact one is as it should be, and zeros behind its records do not matter.
+    // A second WAL whose description is right is accepted, and so is a first WAL with zeros after its
+    // records.
     let fs = cut(|_| {}, true);
     let first = wals(&fs)[0];
     let size = fs.size(&path(first)).unwrap();

@@ -114,7 +114,7 @@ fn closed_wals_are_recorded_by_a_sync_until_they_are_not_needed() {
     );
     assert!(named.iter().all(|number| wals(&fs).contains(number)), "{named:?}");
     db.close().unwrap();
-    // Each edit begins another MANIFEST, which has the records too.
+    // Each edit begins another MANIFEST, which has the records of the WALs too.
     let db = Db::open(&options, DIR).unwrap();
     let other = db.column_family("other").unwrap();
     db.put_cf(&other, b"kept", b"again").unwrap();

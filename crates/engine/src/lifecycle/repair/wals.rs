@@ -32,7 +32,7 @@ fn for_each_batch(
         ..OpenOptions::default()
     };
     let file = options.fs.open_random(path, &access)?;
-    // The record with the compression of a log has no log number.
+    // A WAL begins with the record of its compression, which has no log number.
     let recycled = wal::dump::PhysicalRecords::new(file.clone())
         .take(2)
         .any(|record| record.is_ok_and(|record| record.log_number.is_some()));

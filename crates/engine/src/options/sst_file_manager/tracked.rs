@@ -38,7 +38,7 @@ impl Tracked {
         Some(bytes)
     }
 
-    /// True if `bytes` more than the files exceed the space.
+    /// True if the files, with `bytes` bytes more, exceed the allowed space.
     fn exceeds(&self, bytes: u64) -> bool {
         self.max_allowed > 0 && self.total.saturating_add(bytes) > self.max_allowed
     }
@@ -61,7 +61,7 @@ impl TrackedFiles {
         tracked.add(to.to_path_buf(), bytes);
     }
 
-    /// Tracks the files of `dirs` no longer, except those that wait for their deletion.
+    /// Stops tracking the files of `dirs`, except those that wait for their deletion.
     pub fn remove_files_of(&self, dirs: &BTreeSet<PathBuf>) {
         let mut tracked = self.0.lock();
         let is_trash = |path: &Path| path.to_str().is_some_and(|path| path.ends_with(TRASH));
@@ -108,12 +108,13 @@ impl TrackedFiles {
         tracked.max_allowed > 0 && tracked.total.saturating_add(more) >= tracked.max_allowed
     }
 
-    /// True if the files may have `bytes` more.
+    /// True if the files may take `bytes` bytes more.
     pub fn has_room_for(&self, bytes: u64) -> bool {
         !self.0.lock().exceeds(bytes)
     }
 
-    /// Reserves space for the output of a compaction with inputs of `bytes`. False if it is not there.
+    /// Reserves space for the output of a compaction with inputs of `bytes`. False if there is too little
+    /// space.
     pub fn reserve(&self, bytes: u64) -> bool {
         let mut tracked = self.0.lock();
         let needed = tracked.compactions.saturating_add(bytes);

@@ -1,6 +1,6 @@
 //! Files are renamed to `NAME.trash` and deleted one after the other, at a limited rate: the deletion of a
-//! large file discards so many blocks at once that some disks stall. After a crash, or if the manager is gone
-//! before the trash is, the next open finds the files by their name.
+//! large file discards so many blocks at once that some disks stall. If the process crashes, or the manager
+//! is dropped, before all trash is deleted, the next open finds the files by their names.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ struct TrashFile {
     accounted: bool,
     /// The tracked bytes that are not deleted yet.
     left: AtomicU64,
-    /// A thread waits for the files of a bucket.
+    /// The bucket of the file: a thread may wait until all files of a bucket are deleted.
     bucket: Option<u64>,
 }
 
@@ -173,8 +173,8 @@ impl Trash {
         Ok(false)
     }
 
-    /// Deletes a file that is not tracked, at once or later. One with other names is deleted at once, because
-    /// that frees nothing. Returns true if it is queued.
+    /// Deletes a file that is not tracked, at once or later. A file with another hard link is deleted at
+    /// once, because its deletion frees no blocks. Returns true if it is queued.
     pub fn delete_unaccounted(&self, file: &Unneeded<'_>, bucket: Option<u64>) -> Result<bool> {
         let rate = self.rate.load(Ordering::Relaxed);
         if rate > 0 && file.fs.links(file.path).unwrap_or(1) <= 1 {
@@ -282,7 +282,7 @@ impl Trash {
             self.log(InfoLogLevel::Error, || {
                 format!("Failed to delete {} from trash -- {error}", file.path.display())
             });
-            // The next open finds the file in the trash.
+            // If the deletion fails, the next open finds the file in the trash.
             (0, true)
         });
         let left = file.left.load(Ordering::Relaxed);
@@ -326,7 +326,7 @@ impl Trash {
             }
             size => size?,
         };
-        // A file with another name is not cut: that name is one of a checkpoint or a backup.
+        // A file with another hard link is not truncated: the other name belongs to a checkpoint or a backup.
         if self.max_chunk > 0 && bytes > self.max_chunk && fs.links(path).is_ok_and(|links| links == 1) {
             let cut = fs.truncate(path, bytes - self.max_chunk);
             match cut.and_then(|()| fs.sync_file(path)) {
@@ -349,14 +349,14 @@ impl Trash {
         Ok((bytes, true))
     }
 
-    /// The number of a bucket for files that a thread [waits](Self::wait_for) for.
+    /// The number of a new bucket: a group of files whose deletion a thread [waits for](Self::wait_for).
     pub fn new_bucket(&self) -> u64 {
         let mut queue = self.queue.lock();
         queue.next_bucket += 1;
         queue.next_bucket
     }
 
-    /// Returns when no file of the bucket is queued; without a bucket: no file at all.
+    /// Waits until no file of the bucket is queued; without a bucket, until no file at all is queued.
     pub fn wait_for(&self, bucket: Option<u64>) {
         let mut queue = self.queue.lock();
         let waits = |file: &Arc<TrashFile>| bucket.is_none() || file.bucket == bucket;

@@ -39,7 +39,7 @@ fn totals_have_rocksdbs_lines() {
          Cumulative compaction: 6.00 GB write, 68.27 MB/s write, 0.00 GB read, 0.00 MB/s read, 4.0 seconds\n\
          Interval compaction: 6.00 GB write, 204.80 MB/s write, 0.00 GB read, 0.00 MB/s read, 4.0 seconds\n"
     );
-    // Write amplification includes the external files that entered.
+    // Write amplification counts the ingested files too.
     let table = stats.table("f", &version, &Scores::new(&version, &Default::default()));
     let row = table.lines().find(|line| line.starts_with(" Sum")).unwrap();
     assert_eq!(row.split_whitespace().nth(11), Some("0.5"), "{row}");
@@ -125,7 +125,7 @@ fn columns_stand_where_rocksdbs_stand() {
         ["6.0", "1.0", "8.00", "6.00", "2", "4.000"]
     );
     assert!(table.contains("\n Sum      0/0       0.00 B   0.0 "), "{table}");
-    // Flushes are of high priority. Nothing was done since the dump that was just made.
+    // Flushes are of high priority. The interval is empty, because a dump was made just before.
     let jobs = |stats: &FamilyStats, name: &str| {
         let table = stats.table("f", &version, &Scores::new(&version, &Default::default()));
         let row = table.lines().find(|line| line.trim_start().starts_with(name));

@@ -21,7 +21,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// A bench with deletions of 1000 bytes a second, of at most `max_chunk` bytes each.
+    /// A trash for tests, which deletes 1000 bytes a second, at most `max_chunk` bytes of a file at a time.
     fn new(max_ratio: f64, max_chunk: u64) -> Bench {
         let clock = Arc::new(ManualClock::default());
         clock.advance(Duration::from_secs(1_000_000));
@@ -57,7 +57,7 @@ impl Bench {
         self.fs.list(Path::new("db")).unwrap()
     }
 
-    /// Works the queue off as far as time allows. Returns the number of deletions.
+    /// Deletes queued files as far as the rate allows by now. Returns the number of deletions.
     fn turns(&self) -> usize {
         let mut turns = 0;
         while self.trash.work_off() == Next::Again {
@@ -97,7 +97,8 @@ fn each_file_waits_for_the_bytes_before_it() {
     assert_eq!(bench.ticker(Ticker::FilesMarkedTrash), 3);
     assert_eq!(bench.ticker(Ticker::FilesDeletedFromTrashQueue), 3);
     assert_eq!(bench.ticker(Ticker::FilesDeletedImmediately), 0);
-    // An empty queue saves up nothing, and the last file is still paid for.
+    // The time in which the queue was empty gives no credit, and the last deletion still counts against the
+    // rate.
     bench.file("db/000004.sst", KB);
     assert!(bench.delete("db/000004.sst"));
     assert_eq!(bench.turns(), 0);
