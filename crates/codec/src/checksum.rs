@@ -48,8 +48,8 @@ const fn byte_table() -> [u32; 256] {
 
 static BYTE_TABLE: [u32; 256] = byte_table();
 
-/// A block's type byte is separate from its contents; a whole digest for one byte would cost more than the
-/// block's own.
+/// Extends a CRC-32C by a block's type byte, which is separate from the contents. A whole digest for one byte
+/// would cost more than that of the block.
 #[inline]
 fn extend_by_byte(crc: u32, byte: u8) -> u32 {
     let state = !crc;

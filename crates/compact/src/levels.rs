@@ -78,7 +78,7 @@ impl LevelTargets {
         let mut size = largest;
         for level in (first_non_empty..levels - 1).rev() {
             size = shrink(size);
-            // Rows that are too recent for the last level need the one above it.
+            // Rows that are too recent for the last level need the level above it.
             let is_needed = options.upper_level(levels - 1) == Some(level);
             if targets.lowest_unnecessary_level.is_none() && size <= base_min && !is_needed {
                 targets.lowest_unnecessary_level = Some(level);

@@ -276,7 +276,7 @@ struct Output<'a, C, S> {
     splitter: OutputSplitter,
     partitions: Option<Partitions>,
     beyond: crate::BeyondOutput,
-    /// True from the first key or tombstone start of the current file on.
+    /// True until the current file has its first key or tombstone start.
     begun: bool,
 }
 

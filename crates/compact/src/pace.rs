@@ -17,11 +17,12 @@ use crate::stall::{StallCause, StallInputs, WriteBufferLimits};
 /// The lowest rate in bytes a second, unless the user's own limit is lower.
 const MIN_WRITE_RATE: f64 = 16384.0;
 
-/// Before the first compaction has been measured, this part of the user's rate stands for the rate of
-/// compactions.
+/// Before the first compaction has been measured, the rate of compactions is assumed to be this fraction of
+/// the user's rate.
 const UNKNOWN: f64 = 1.0 / 8.0;
 
-/// Just before writes stop they get this part of the rate of compactions, so that the stop is not reached.
+/// Just before writes stop, their rate is this fraction of the rate of compactions, so that the stop is not
+/// reached.
 const AT_STOP: f64 = 0.5;
 
 /// A compaction that takes longer than estimated is assumed to need at least this part of its time more.
@@ -35,13 +36,13 @@ const NEWEST: f64 = 0.4;
 pub struct Drain {
     rate: Option<f64>,
     last_end: Duration,
-    /// Writes were still delayed when the last compaction ended.
+    /// True if writes were still delayed when the last compaction ended.
     behind: bool,
 }
 
 impl Drain {
-    /// A compaction took `bytes` out of L0. `behind`: writes are delayed, so that the time until the next
-    /// compaction counts as well.
+    /// Records a compaction that took `bytes` out of L0. `behind`: writes are delayed, so the time until the
+    /// next compaction counts as well.
     pub fn carried(&mut self, bytes: u64, start: Duration, end: Duration, behind: bool) {
         let since = match self.behind {
             true => start.min(self.last_end),

@@ -21,7 +21,8 @@ pub struct PartitionerContext<'a> {
     pub largest_user_key: &'a [u8],
 }
 
-/// Decides where the output files of one compaction end. One thread uses it. Its names are RocksDB's.
+/// Decides where the output files of one compaction end. One thread uses it. The names of its methods are
+/// RocksDB's.
 ///
 /// See the example of [`SstPartitionerFactory`].
 pub trait SstPartitioner: Send {

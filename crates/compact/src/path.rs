@@ -8,9 +8,9 @@
 
 use crate::options::LeveledOptions;
 
-/// The directory of files of `level`. Levels are placed in order, L0 with the size of L1, each as a whole
-/// in the first directory with room for it after the levels before. `targets` are the target sizes of the
-/// directories.
+/// The directory of files of `level`. Levels are placed in order, L0 with the size of L1, each as a whole in
+/// the first directory that has room for it besides the levels above it. `targets` are the target sizes of
+/// the directories.
 pub fn leveled(targets: &[u64], options: &LeveledOptions, level: usize) -> u32 {
     let last = targets.len().saturating_sub(1);
     let (mut path, mut current) = (0, 0);

@@ -119,10 +119,10 @@ pub struct Plan {
     /// The files that overlap the output in the first level below it that has any. The output is cut with
     /// regard to them.
     pub grandparents: Vec<Arc<FileMetadata>>,
-    /// Nothing is rewritten: the files are moved to the output level unchanged. Files that are there already
-    /// stay.
+    /// True if nothing is rewritten: the files are moved to the output level unchanged. Files that are in
+    /// that level already stay.
     pub trivial_move: bool,
-    /// Nothing is read or written: the files are dropped with all their entries.
+    /// True if nothing is read or written: the files are dropped with all their entries.
     pub deletion: bool,
     /// The compression of the output; `None`: the options decide by level.
     pub compression: Option<CompressionType>,
@@ -136,7 +136,8 @@ pub struct Plan {
     pub canceled: Option<Arc<AtomicBool>>,
     /// Rows newer than this timestamp are dropped, as if they had never been written; `None`: none are.
     pub trim_ts: Option<Arc<[u8]>>,
-    /// No older data exists in the key range of the inputs: deletions and sequence numbers may be dropped.
+    /// True if no older data exists in the key range of the inputs: deletions and sequence numbers may be
+    /// dropped.
     pub bottommost: bool,
     /// Every file of the version takes part.
     pub is_full_compaction: bool,
@@ -191,7 +192,7 @@ impl Plan {
         let cmp = version.cmp().user().clone();
         let (smallest, largest) = user_key_range(&cmp, &parts.inputs);
         let output_level = parts.output_level;
-        // A move between levels does not examine entries.
+        // A move between levels drops no entries, so it never counts as bottommost.
         let bottommost = parts.reason != CompactionReason::RefitLevel
             && is_bottommost(version, &parts.inputs, output_level, smallest, largest);
         let beyond = if bottommost {
@@ -300,8 +301,8 @@ impl Plan {
     }
 
     /// Lets recent rows go to the level above the last one, if the options say so and no other file of
-    /// `version` is in the way there, as in RocksDB. Rows of the last level move up only in universal
-    /// compactions, and only if all files of the upper level take part.
+    /// `version` has keys of their range in that level, as in RocksDB. Rows of the last level move up only in
+    /// universal compactions, and only if all files of the upper level take part.
     pub fn place_by_age(&mut self, options: &LeveledOptions, version: &Version) {
         let Some(level) = options.upper_level(self.output_level) else {
             return;

@@ -37,11 +37,11 @@ pub struct SplitLimits {
 pub struct Border {
     /// The user key at which the stream continues.
     pub key: Box<[u8]>,
-    /// The stream's next keys will come after `key`; otherwise before it.
+    /// True if the stream's next keys will come after `key`; false if before it.
     pub behind: bool,
 }
 
-/// A file must have at least one such part of the target size to end at a border.
+/// The target size divided by this number is the minimum size of a file that ends at a border.
 const MIN_PART_AT_BORDER: u64 = 256;
 
 /// Decides where the output of one compaction is cut. It is shown every key before it is written, in order.
@@ -89,7 +89,7 @@ impl OutputSplitter {
         self
     }
 
-    /// Files end at borders only if they have at least `bytes`.
+    /// Raises the minimum size of files that end at borders to `bytes`.
     pub fn with_min_at_border(mut self, bytes: u64) -> OutputSplitter {
         self.min_at_border = self.min_at_border.max(bytes);
         self

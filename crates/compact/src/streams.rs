@@ -16,23 +16,24 @@ use crate::options::LeveledOptions;
 use crate::picker::Running;
 use crate::split::Border;
 
-/// The number of keys in a row that rise, or fall, from which this is more than chance.
+/// The number of adjacent keys with rising, or falling, sequence numbers that is too high for chance.
 const MIN_KEYS: u64 = 32;
 
-/// After this many keys, if hardly any were in a long run, the finder asks whether it should see more keys.
+/// The number of keys after which the finder, if hardly any key was in a long run, asks whether it should see
+/// more keys.
 const PROBE: u64 = 4096;
 
-/// The number of places that are sampled to answer that, and of keys at each place.
+/// The number of places at which [`any_in_order`] samples keys, and the number of keys at each place.
 const PLACES: u64 = 32;
 const KEYS_AT_PLACE: u64 = 512;
 
 /// In a stream, one key in this number of keys may be out of order.
 const KEYS_PER_STRAY: u64 = 8;
 
-/// The number of keys in a row that may be the beginning of a stream.
+/// The number of adjacent keys in order that may be the beginning of a stream.
 const MIN_PIECE: u64 = 8;
 
-/// The number of keys in a row that may be the rest of an interrupted stream.
+/// The number of adjacent keys in order that may be the rest of an interrupted stream.
 const MIN_REST: u64 = 3;
 
 /// The part of a flush that belongs to one stream: the user keys from `first` up to `end`, exclusive.
@@ -46,7 +47,7 @@ pub struct Stream {
     pub end: Option<Vec<u8>>,
     /// The approximate bytes of the stream's keys and values.
     pub bytes: u64,
-    /// The keys of the stream came in descending order.
+    /// True if the keys of the stream came in descending order.
     pub falls: bool,
 }
 
@@ -76,7 +77,7 @@ pub struct StreamFinder {
     in_long_runs: u64,
 }
 
-/// Keys in a row whose sequence numbers all rise, or all fall.
+/// Adjacent keys whose sequence numbers all rise, or all fall.
 #[derive(Debug, Default)]
 struct SeqnoRun {
     stream: Stream,
@@ -86,9 +87,9 @@ struct SeqnoRun {
     /// The sequence number of the key before the last: the last key may have been out of order itself.
     before_seqno: SeqNo,
     keys: u64,
-    /// The number of keys among them that were out of order.
+    /// The number of keys of the run that were out of order.
     strays: u64,
-    /// The number of keys shown when the run ended.
+    /// The number of keys that the finder had been shown when the run ended.
     ended_at: u64,
 }
 
@@ -441,7 +442,7 @@ mod tests {
             .map(|at| (format!("{:08}", rng.u64(0..100_000_000)), at))
             .collect();
         assert_eq!(found(&entries), []);
-        // A stream among such keys is found, if it is not lost among them.
+        // A stream among keys without order is found, if the others are not too many.
         let mut entries = entries[..500].to_vec();
         entries.extend((0..100).map(|at| (format!("s{at:04}"), 20_000 + at)));
         let streams = found(&entries);

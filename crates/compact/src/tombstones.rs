@@ -80,7 +80,8 @@ impl CompactionTombstones {
         let hiding = if self.cmp.timestamp_size() == 0 {
             Arc::clone(&self.all)
         } else {
-            // If a tombstone is not older than the limit, a reader may still read at the entry's own time.
+            // A range tombstone that is not older than `full_history_ts_low` hides nothing here: a reader may
+            // still read as of the entry's own timestamp.
             let old = self.all.iter().flat_map(|fragment| {
                 (0..fragment.seqnos.len())
                     .filter(move |&i| self.droppable(fragment.timestamp(i), full_history_ts_low))

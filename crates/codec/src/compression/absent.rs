@@ -1,4 +1,4 @@
-//! The place of a codec that is not built in: files that need it are refused by name.
+//! The replacement of a codec that is not built in: blocks of its type are refused with the name of the type.
 
 use base::{Error, Result};
 
@@ -26,7 +26,7 @@ impl Encoder {
     }
 }
 
-/// The codecs of other crates report the same error text.
+/// Shared by all codecs that are replaced, so that each reports the same error text.
 #[cfg(any(not(feature = "lz4"), not(feature = "zlib"), not(feature = "bzip2")))]
 pub(super) fn decompress(
     ty: CompressionType,

@@ -46,7 +46,7 @@ pub(super) fn fill(
         return Err(excessive(ty, sizes.claimed, sizes.stored));
     }
     let len = sizes.claimed as usize;
-    // Only growth is zeroed, and no old bytes are moved.
+    // Only new bytes are zeroed, and a reallocation copies no old bytes.
     if out.capacity() < len {
         out.clear();
     }

@@ -14,8 +14,8 @@ impl Encoder {
         Ok(Encoder)
     }
 
-    /// Appends to `out`, which has the length already. As in RocksDB: blocks of 100 kB, the smallest,
-    /// whatever the level.
+    /// Appends the compressed form to `out`, which has the decompressed length already. As in RocksDB: blocks
+    /// of 100 kB, the smallest, whatever the level.
     pub fn compress(&mut self, ty: CompressionType, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let mut encoder = bzip2::write::BzEncoder::new(out, bzip2::Compression::new(1));
         encoder
@@ -25,8 +25,8 @@ impl Encoder {
     }
 }
 
-/// bzip2 can expand a few dozen bytes to megabytes, so its claim proves nothing: `out` grows with the actual
-/// output.
+/// Decompresses a block. bzip2 can expand a few dozen bytes to megabytes, so the claimed length proves
+/// nothing: `out` grows with the actual output.
 pub(super) fn decompress(
     ty: CompressionType,
     body: &[u8],
@@ -40,7 +40,8 @@ pub(super) fn decompress(
 
 fn stream(body: &[u8], claimed: usize, out: &mut Vec<u8>) -> Result<(), String> {
     out.clear();
-    // One byte more than claimed, so that the end of the stream is reached before the end of the room.
+    // The buffer has room for one byte more than claimed, so that the end of the stream is found before the
+    // buffer is full.
     out.reserve((claimed + 1).min(SMALL_CLAIM as usize));
     let mut state = bzip2::Decompress::new(false);
     loop {

@@ -1,4 +1,4 @@
-//! The codecs by name: each is itself, or the place of one that is not built in.
+//! The modules of the codecs by name: each is the codec itself, or its replacement if it is not built in.
 
 #[cfg(not(feature = "bzip2"))]
 pub(super) use super::absent as bzip2_stream;

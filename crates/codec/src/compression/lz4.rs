@@ -21,7 +21,7 @@ pub(super) enum Encoder {
     HcWithDictionary(Box<HcWithDictionary>),
 }
 
-/// The dictionary's hash table is built once; each block starts from it.
+/// The hash table of the dictionary is built once, and attached to the compressor of each block.
 pub(super) struct WithDictionary {
     dictionary: lz4::Compressor<'static>,
     block: lz4::Compressor<'static>,
@@ -70,7 +70,7 @@ impl Encoder {
         })
     }
 
-    /// Appends to `out`, which has the length already.
+    /// Appends the compressed form to `out`, which has the decompressed length already.
     pub fn compress(&mut self, ty: CompressionType, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
         // The block of an empty input is one empty token; the bindings would write no byte, which is not a
         // valid block.
@@ -90,7 +90,8 @@ impl Encoder {
             Encoder::Accelerated { acceleration } => done(ty, lz4::compress_to_vec(raw, out, *acceleration)),
             Encoder::Hc { level } => done(ty, lz4_hc::compress_to_vec(raw, out, *level)),
             Encoder::WithDictionary(lz4) => {
-                // Detaching also clears the previous block; the dictionary stays attached for one block only.
+                // Detaching the dictionary also clears the previous block; an attached dictionary serves one
+                // block only.
                 lz4.block.attach_dict(None);
                 lz4.block.attach_dict(Some(&mut lz4.dictionary));
                 done(ty, lz4.block.next_to_vec(raw, out, lz4.acceleration))

@@ -16,7 +16,7 @@ impl Encoder {
         Ok(Encoder(Box::new(snap::raw::Encoder::new())))
     }
 
-    /// Replaces `out`: a Snappy block has its own length in front.
+    /// Replaces `out` by the compressed form: a Snappy block begins with its own length.
     pub fn compress(&mut self, ty: CompressionType, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
         out.resize(snap::raw::max_compress_len(raw.len()), 0);
         let len = self.0.compress(raw, out).map_err(|error| failed(ty, error))?;

@@ -14,7 +14,8 @@ const LEVEL: i32 = 6;
 const RATIO: u64 = 1032;
 
 thread_local! {
-    // The state outlives the files it served: it is expensive, and a thread uses one at a time.
+    // The inflate state is kept per thread, not per file: its creation is expensive, and a thread uses one at
+    // a time.
     static INFLATE: RefCell<Decompress> = RefCell::new(Decompress::new(false));
 }
 
@@ -31,7 +32,7 @@ impl Encoder {
     ) -> Result<Encoder> {
         let level = options.level_or(LEVEL);
         let level = if level < 0 { LEVEL } else { level.min(9) };
-        // Raw deflate does not support a window of 8, and RocksDB inflates with 14.
+        // Raw deflate does not support a window of 8 bits, and RocksDB inflates with a window of 14 bits.
         let window_bits = options.window_bits.unsigned_abs().clamp(9, 14) as u8;
         Ok(Encoder {
             state: Compress::new_with_window_bits(flate2::Compression::new(level as u32), false, window_bits),
@@ -39,7 +40,7 @@ impl Encoder {
         })
     }
 
-    /// Appends to `out`, which has the length already.
+    /// Appends the compressed form to `out`, which has the decompressed length already.
     pub fn compress(&mut self, ty: CompressionType, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
         self.state.reset();
         if !self.dictionary.is_empty() {

@@ -16,7 +16,8 @@ const LEVEL: i32 = zstd::DEFAULT_COMPRESSION_LEVEL;
 const BLOCK: u64 = 128 << 10;
 
 thread_local! {
-    // The context outlives the files it served: it is expensive, and a thread uses one at a time.
+    // The decompression context is kept per thread, not per file: its creation is expensive, and a thread
+    // uses one at a time.
     static CONTEXT: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
 }
 
@@ -55,7 +56,7 @@ impl Encoder {
         })
     }
 
-    /// Appends to `out`, which has the length already.
+    /// Appends the compressed form to `out`, which has the decompressed length already.
     pub fn compress(&mut self, ty: CompressionType, raw: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let head = out.len() as u64;
         out.reserve(zstd_safe::compress_bound(raw.len()));
@@ -63,7 +64,8 @@ impl Encoder {
         tail.set_position(head);
         match &self.dictionary {
             None => self.context.compress2(&mut tail, raw),
-            // `compress_using_cdict` ignores the parameters of the context, and so its checksum.
+            // `compress_using_cdict` ignores the parameters of the context, and with them the checksum of a
+            // frame.
             Some(dictionary) if self.checksum => self
                 .context
                 .ref_cdict(dictionary)
@@ -75,7 +77,8 @@ impl Encoder {
     }
 }
 
-/// The dictionary in the decoder's form, from the first block on. Inner `None`: it is not usable.
+/// The dictionary in the decoder's form, created for the first block that needs it. The inner `None`: the
+/// dictionary is not usable.
 #[derive(Default)]
 pub(super) struct Prepared(OnceLock<Option<DDict<'static>>>);
 

@@ -1,4 +1,4 @@
-//! Vectors from files of real RocksDB, each in both directions where there are two.
+//! Vectors from RocksDB's files. Each is tested in both directions, if it can be encoded and decoded.
 
 use std::sync::Arc;
 

@@ -11,11 +11,11 @@ use crate::filter::{Decision, ValueType};
 
 /// Why the collection of operands ended.
 enum Stop {
-    /// The key of the operands ends in the inputs.
+    /// The inputs have no further entry of the operands' key.
     KeyEnds,
     /// The next entry belongs to another stripe or another timestamp, or has an unknown kind.
     Unknown,
-    /// A deletion or range tombstone: the operands have no base value.
+    /// The next entry is a deletion, or a range tombstone covers it: the operands have no base value.
     Deleted,
     /// The input is at the base value of the operands.
     Base(Kind),
@@ -115,8 +115,8 @@ impl<C: Cursor> CompactionCursor<C> {
         match self.relation(user_key) {
             Relation::Same => {}
             Relation::OtherKey => return Taken::Stop(Stop::KeyEnds),
-            // A reader may ask for a time between the two timestamps, unless both are older than any time it
-            // may ask for.
+            // A reader may read as of a time between the timestamps of the two operands, unless both are
+            // older than `full_history_ts_low`.
             Relation::OtherTimestamp if !self.below_low => return Taken::Stop(Stop::Unknown),
             Relation::OtherTimestamp => {}
         }
@@ -212,13 +212,14 @@ impl<C: Cursor> CompactionCursor<C> {
         }
     }
 
-    /// Merges the operands into the value at the input's position. That value stays there and is then hidden
-    /// by the result.
+    /// Merges the operands into the value at the input's position. The input stays at that value, which the
+    /// result then hides.
     fn merge_into_base(&mut self, operator: &dyn MergeOperator, kind: Kind) -> Resolved {
         let user_key = &self.key[..self.key.len() - TRAILER_LEN];
         let operands = self.operands.oldest_first();
         let value = self.input.value();
-        // With timestamps the base may be older than the operands. Its blobs are stored under its own key.
+        // With timestamps the base value may have an older timestamp than the operands. Its blobs are stored
+        // under its own key.
         let base_key = internal_key::user_key(self.input.key());
         let merged = match kind {
             Kind::ValuePreferredSeqno => match value.len().checked_sub(8) {
@@ -237,7 +238,8 @@ impl<C: Cursor> CompactionCursor<C> {
                 self.stats.num_blobs_read += 1;
                 operator.merged(user_key, Some(&blob), &operands)
             }
-            // Columns in blob files would come under a key that is not theirs: the reader merges.
+            // The columns of the base in blob files are stored under the base's key, which is not that of the
+            // result: the reader merges.
             Kind::WideColumnEntity if base_key != user_key => return Resolved::Not,
             Kind::WideColumnEntity => match merge_into_entity(operator, user_key, value, &operands) {
                 Ok(Some(Some(entity))) if self.row_limit.allows(0, entity.len()) => {
@@ -279,7 +281,7 @@ fn merge_into_entity(
 
 /// The outcome of a merge.
 enum Resolved {
-    /// One entry of this kind, whose value is in `buffer`.
+    /// The operands became one entry of this kind, whose value is in `buffer`.
     Into(Kind),
     /// The merge operands stay uncombined.
     Not,
@@ -289,7 +291,7 @@ enum Resolved {
 
 /// The result of [`CompactionCursor::take_operand`].
 enum Taken {
-    /// A further operand, or one that is dropped. The input has moved past it.
+    /// The entry was a further operand, possibly one that is dropped. The input has moved past it.
     Operand,
     /// The previous operand was the last.
     Stop(Stop),

@@ -9,17 +9,18 @@ use base::Kind;
 
 use crate::filter::BlobHook;
 
-/// The newer entries before the current one, and the sizes from which its value goes to a blob file.
+/// Decides the size from which the current entry's value goes to a blob file, by the newer entries of its
+/// key.
 pub(super) struct OlderVersions {
     min_newest: usize,
     /// The size in bytes for older versions, at most `min_newest`.
     min_older: usize,
-    /// The user key is an older version of a key that hides it.
+    /// True if the user key is an older version of a key, and the newer version hides it.
     is_older: bool,
-    /// An entry of the user key was yielded that hides the later entries of the key.
+    /// True if an entry of the user key was yielded that hides the later entries of the key.
     hides_entries: bool,
     /// Whether the newest entry yielded of the user key hides older versions of the key. `None`: no entry of
-    /// it was yielded.
+    /// the key was yielded.
     hides_versions: Option<bool>,
 }
 
@@ -38,21 +39,21 @@ impl OlderVersions {
         }
     }
 
-    /// False if both sizes are equal, so that newer entries make no difference.
+    /// True if the two sizes differ, so that newer entries make a difference.
     #[inline]
     pub fn matter(&self) -> bool {
         self.min_older < self.min_newest
     }
 
-    /// Another user key begins. `is_version`: it is an older version of the previous one.
+    /// Begins another user key. `is_version`: the key is an older version of the previous user key.
     pub fn begin_key(&mut self, is_version: bool) {
         self.is_older = is_version && (self.is_older || self.hides_versions == Some(true));
         self.hides_entries = false;
         self.hides_versions = None;
     }
 
-    /// An entry of the user key is written. In a family with `timestamps` a deletion is a version; in any
-    /// other family it removes the version, as if it had never existed.
+    /// Records that an entry of the user key is written. In a family with `timestamps` a deletion is a
+    /// version of the key; in any other family the deletion removes the version, as if it had never existed.
     #[inline]
     pub fn shown(&mut self, kind: Kind, timestamps: bool) {
         let hides = kind != Kind::Merge;

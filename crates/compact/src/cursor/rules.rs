@@ -31,7 +31,8 @@ impl<C: Cursor> CompactionCursor<C> {
         if let Some(trim_ts) = &self.trim_ts
             && self.cmp.compare_timestamp(self.cmp.timestamp(user_key), trim_ts) == Ordering::Greater
         {
-            // The versions of a key that follow are older, so that no look ahead meets such an entry.
+            // Newer versions come first, so a look ahead from another version of the key never meets an entry
+            // newer than `trim_ts`.
             return self.drop_hidden();
         }
         let relation = self.relation(user_key);
@@ -42,8 +43,8 @@ impl<C: Cursor> CompactionCursor<C> {
                 Some(low) => self.cmp.compare_timestamp(self.cmp.timestamp(user_key), low) == Ordering::Less,
                 None => false,
             };
-            // Versions older than the limit are versions of one key. Every other timestamp makes a key of its
-            // own.
+            // Versions older than `full_history_ts_low` are versions of one key. Every other timestamp makes
+            // a key of its own.
             if relation == Relation::OtherKey || !self.below_low || !was_below {
                 self.last_ceiling = NO_STRIPE;
                 self.unmerged = false;
@@ -65,9 +66,9 @@ impl<C: Cursor> CompactionCursor<C> {
         self.consider(relation != Relation::Same, trailer)
     }
 
-    /// Decides about the input's entry, whose user key is in `key`. `first`: it is the newest version of its
-    /// key met so far. True if the cursor is at an entry to be yielded, or failed; otherwise the input has
-    /// moved to the next entry to consider.
+    /// Decides about the input's entry, whose user key is in `key`. `first`: the entry is the newest version
+    /// of its key. True if the cursor is at an entry to be yielded, or failed; otherwise the input has moved
+    /// to the next entry to consider.
     #[inline(never)]
     pub(super) fn consider(&mut self, first: bool, trailer: u64) -> bool {
         let seqno = trailer >> 8;
@@ -92,7 +93,8 @@ impl<C: Cursor> CompactionCursor<C> {
             self.unmerged = false;
         }
         if self.clear_next {
-            // The value of the single deletion just yielded. No reader sees it.
+            // The entry is the value that the single deletion just yielded hides. No reader sees it, so it is
+            // yielded empty.
             self.clear_next = false;
             return self.show(seqno, Kind::Value, ValueAt::Empty, false);
         }
@@ -132,7 +134,7 @@ impl<C: Cursor> CompactionCursor<C> {
         })
     }
 
-    /// Skips an entry found by looking ahead; it is hidden and hides nothing.
+    /// Skips an entry found by looking ahead: the entry is hidden, and hides no other entry.
     fn pass_hidden(&mut self, kind: u8) -> bool {
         self.stats.num_input_records += 1;
         self.stats.num_record_drop_hidden += 1;
@@ -149,7 +151,7 @@ impl<C: Cursor> CompactionCursor<C> {
     fn delete(&mut self, seqno: SeqNo, kind: Kind) -> bool {
         let ends_here = self.ends_here();
         if ends_here && seqno <= self.stripes.earliest() {
-            // The entries it hides are in this stripe, and are dropped with it.
+            // The entries that the deletion hides are in the same stripe, and are dropped with it.
             self.drop_deletion();
             self.unmerged = false;
             return self.skip_entry();
@@ -160,7 +162,7 @@ impl<C: Cursor> CompactionCursor<C> {
             }
             return self.show(seqno, kind, ValueAt::Empty, false);
         }
-        // A snapshot may see older versions: the deletion is needed if there are any.
+        // A snapshot may see older versions of the key: the deletion is needed if such versions exist.
         let floor = self.stripes.floor();
         self.input.next();
         while let Some((older, kind)) = self.same_user_key() {
@@ -217,8 +219,8 @@ impl<C: Cursor> CompactionCursor<C> {
                     self.clear_next = true;
                     self.show(seqno, Kind::SingleDeletion, ValueAt::Empty, true)
                 }
-                // Operands, which violate the contract of single deletions. It hides them, and the value
-                // below them that it was meant for.
+                // Merge operands after a single deletion violate its contract. The single deletion stays: it
+                // hides the operands, and the value below them for which it was written.
                 _ => {
                     self.stats.num_single_del_mismatch += 1;
                     self.keep_single_delete(seqno, droppable)
@@ -228,7 +230,8 @@ impl<C: Cursor> CompactionCursor<C> {
         }
     }
 
-    /// The single deletion's value is not in this stripe: it stays, unless its key does not exist below.
+    /// Keeps a single deletion whose value is not in its stripe, unless the key does not exist below the
+    /// output.
     fn keep_single_delete(&mut self, seqno: SeqNo, droppable: bool) -> bool {
         if droppable && seqno <= self.stripes.earliest() && self.ends_here() {
             self.stats.num_single_del_fallthru += 1;
@@ -261,8 +264,9 @@ impl<C: Cursor> CompactionCursor<C> {
             return true;
         };
         let preferred = base::coding::u64_at(value, len).min(seqno);
-        // A tombstone older than the entry would hide it then, unless the tombstone is dropped at the bottom
-        // anyway. With timestamps, that includes a tombstone that hides nothing yet.
+        // With the lower sequence number, the value would be hidden by a range tombstone older than the
+        // entry, unless the tombstone is dropped at the bottom anyway. With timestamps, that includes a
+        // tombstone that hides nothing yet.
         let zeroed = seqno < self.zero_below && self.ts_size == 0;
         let stays = !zeroed && self.has_tombstones && (self.ts_size > 0 || self.covered(preferred));
         if stays {
@@ -379,6 +383,6 @@ impl<C: Cursor> CompactionCursor<C> {
 enum Filtered {
     /// The entry continues, perhaps with another value.
     Kept,
-    /// The entry is dropped and the input moved on, or the filter failed.
+    /// The entry was dropped and the input moved on, or the filter failed.
     Skipped,
 }

@@ -24,7 +24,7 @@ pub struct CompactionRules {
     /// The earliest snapshot by which a transaction may still check for conflicts; [`MAX_SEQNO`]: none. The
     /// last of the newer writes to a key leaves a trace in the output.
     pub earliest_write_conflict_snapshot: SeqNo,
-    /// The output is the bottom of its key range: [`Plan::bottommost`](crate::Plan).
+    /// True if the output is the bottom of its key range: [`Plan::bottommost`](crate::Plan).
     pub bottommost: bool,
     /// The keys that may exist below the output.
     pub beyond: BeyondOutput,
@@ -49,9 +49,9 @@ pub struct CompactionRules {
     /// The limit for values that the merge operator and the filter produce. A larger value is refused: the
     /// operands stay uncombined, and a filtered row stays as it was.
     pub row_limit: RowLimit,
-    /// Entries of unknown kinds are kept as they are; otherwise they fail the compaction.
+    /// True if entries of unknown kinds are kept as they are; if false, they fail the compaction.
     pub keep_unknown_kinds: bool,
-    /// Exclusive upper bound, a user key without timestamp.
+    /// The exclusive upper bound of the keys, a user key without timestamp.
     pub end: Option<Vec<u8>>,
     /// Cancellation flags. If any of them is set, the cursor fails with `Aborted`. The cursor checks them
     /// while it drops entries, and [`write_outputs`](crate::outputs::write_outputs) checks them between
@@ -97,7 +97,7 @@ pub struct CompactionStats {
     pub total_input_raw_key_bytes: u64,
     /// Bytes of the values read.
     pub total_input_raw_value_bytes: u64,
-    /// Entries that the filter dropped or turned into deletions.
+    /// Entries that the compaction filter dropped or turned into deletions.
     pub num_record_drop_user: u64,
     /// Entries dropped because a newer version hides them from every reader.
     pub num_record_drop_hidden: u64,
@@ -116,7 +116,7 @@ pub struct CompactionStats {
     pub num_single_del_mismatch: u64,
     /// Merge operands that stay uncombined, because the operator failed or its result exceeds the row limit.
     pub num_merge_failures: u64,
-    /// Values of the filter that exceed the row limit: those rows stayed as they were.
+    /// Values returned by the filter that exceed the row limit: the rows of these values stayed as they were.
     pub num_filter_values_too_large: u64,
     /// Entries of kind `ValuePreferredSeqno` that took the sequence number they prefer.
     pub num_timed_put_swap_preferred_seqno: u64,
@@ -135,58 +135,60 @@ pub(super) enum ValueAt {
     Empty,
     /// The value at the input's position.
     Input,
-    /// The first bytes, of this number, of the value at the input's position.
+    /// The value is this number of bytes at the start of the value at the input's position.
     InputPrefix(usize),
     /// The current value is in `buffer`.
     Buffer,
-    /// The value is in `operands` at this offset and of this length.
+    /// The value is in `operands`, at this offset and with this length.
     Operand(usize, usize),
 }
 
-/// The key has no version in any stripe so far: the value is above every ceiling, so that nothing is hidden.
+/// The state in which the current key has no version in any stripe so far: the number is above every ceiling,
+/// so nothing is hidden.
 pub(super) const NO_STRIPE: SeqNo = SeqNo::MAX;
 
 /// A cursor over the surviving entries of `input`, whose entries come in the order of internal keys.
 ///
 /// It only moves forward: [`seek_to_first`](CompactionCursor::seek_to_first), then
 /// [`next`](CompactionCursor::next) while [`valid`](CompactionCursor::valid); then
-/// [`status`](CompactionCursor::status) tells the end of the input from an error.
+/// [`status`](CompactionCursor::status) distinguishes the end of the input from an error.
 pub struct CompactionCursor<C> {
     pub(super) input: C,
     /// The current entry's internal key. Its user key is that of the last entry taken from the input.
     pub(super) key: Vec<u8>,
     pub(super) value: ValueAt,
     pub(super) buffer: Vec<u8>,
-    /// The input has moved past the current entry already.
+    /// True if the input has moved past the current entry already.
     pub(super) ahead: bool,
-    /// The current position is not an entry, but the start of a range tombstone.
+    /// True if the current position is not an entry, but the start of a range tombstone.
     pub(super) is_tombstone_start: bool,
-    /// The current entry is the first one yielded of its user key, timestamps ignored.
+    /// True if the current entry is the first one yielded of its user key, timestamps ignored.
     pub(super) starts_user_key: bool,
     pub(super) error: Option<Error>,
 
     // State of the user key in `key`.
-    /// False: the next entry is the first version of its key.
+    /// True if `key` holds a key; if false, the next entry is the first version of its key.
     pub(super) has_key: bool,
-    /// An entry of the key (with timestamp) was yielded.
+    /// True if an entry of the key (with timestamp) was yielded.
     pub(super) shown: bool,
-    /// An entry of the key (timestamps ignored) was yielded.
+    /// True if an entry of the key (timestamps ignored) was yielded.
     pub(super) shown_user_key: bool,
     /// The stripe of the last version met; later versions in the same stripe are hidden.
     pub(super) last_ceiling: SeqNo,
-    /// The last entry yielded had its sequence number set to 0.
+    /// True if the last entry yielded had its sequence number set to 0.
     pub(super) zeroed: bool,
     /// The key's timestamp is older than `full_history_ts_low`.
     pub(super) below_low: bool,
-    /// Operands were yielded uncombined: they do not hide later entries in their stripe.
+    /// True if merge operands were yielded uncombined: they do not hide later entries in their stripe.
     pub(super) unmerged: bool,
-    /// A single deletion was yielded, and its value comes next: that value is yielded empty.
+    /// True if a single deletion was yielded and its value comes next: that value is yielded empty.
     pub(super) clear_next: bool,
 
-    // The configuration, in the form the loop needs.
+    // The configuration, in the form that the loop over the entries needs.
     pub(super) cmp: UserComparator,
     pub(super) ts_size: usize,
-    /// Entries need more than byte order, snapshots and the bottom: they take the slow path.
+    /// True if entries need more than the order of bytes, snapshots and the bottom level: all of them then
+    /// take the slow path.
     pub(super) slow: bool,
     /// In a compaction to the bottommost level, sequence numbers below this number are set to 0; 0: no
     /// sequence number is changed.
@@ -213,7 +215,7 @@ pub struct CompactionCursor<C> {
     pub(super) keep_unknown_kinds: bool,
     pub(super) cancelled: Vec<Arc<AtomicBool>>,
 
-    /// Fragments of range tombstones. The starts from `next_start` on have not been yielded.
+    /// The fragments of range tombstones. The fragments from `next_start` on have not been yielded.
     pub(super) starts: Arc<FragmentedTombstones>,
     pub(super) next_start: usize,
     pub(super) operands: Operands,
@@ -239,7 +241,8 @@ impl<C: Cursor> CompactionCursor<C> {
         let covering = rules.tombstones.cursor(low.as_deref());
         let has_tombstones = !rules.tombstones.is_empty();
         let older_versions = OlderVersions::new(rules.blobs.as_deref());
-        // At the bottom most tombstones are dropped, and there are no files below to align with.
+        // At the bottom most range tombstones are dropped, and there are no files below to align the outputs
+        // with.
         let starts = if rules.bottommost {
             FragmentedTombstones::empty()
         } else {

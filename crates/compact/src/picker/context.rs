@@ -9,7 +9,7 @@ use rangedel::FragmentedTombstones;
 use super::running::Running;
 use crate::options::LeveledOptions;
 
-/// The caller's knowledge of files beyond their metadata.
+/// The facts about files that the caller of a picker knows besides their metadata.
 pub trait FileFacts {
     /// True if `file` may be moved to `output_level` unchanged: it has the compression and the path that a
     /// new file there would have.
@@ -51,7 +51,7 @@ pub trait FileFacts {
     }
 }
 
-/// The knowledge of a caller that knows only the metadata of files.
+/// The facts of a caller that knows only the metadata of files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoFacts;
 

@@ -204,7 +204,8 @@ fn of_level0(
         return all[newest..=oldest].to_vec();
     }
     let mut taken: Vec<Arc<FileMetadata>> = Vec::new();
-    // From newer to older: an older file cannot require a newer one, which may stay above it.
+    // The files are examined from newer to older: an older file never requires a newer one, which may stay
+    // above it.
     for file in &all[newest..] {
         let overlaps = |other: &Arc<FileMetadata>| {
             files

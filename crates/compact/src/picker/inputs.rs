@@ -179,7 +179,7 @@ pub(crate) fn total_bytes(files: &[Arc<FileMetadata>]) -> u64 {
 
 /// Completes the inputs of a compaction from `level` to `output_level`: adds the files of the output level in
 /// the range of `start`, then those files of `level` in the range of both that require no further files of
-/// the output level. `None`: a file needed is busy, as `any_busy` defines it.
+/// the output level. `None`: a file that is needed is busy, as `any_busy` defines it.
 pub(crate) fn setup_other_inputs(
     context: &PickContext<'_>,
     level: usize,

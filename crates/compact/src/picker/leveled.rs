@@ -89,7 +89,7 @@ impl<'a> Picker<'a> {
             if due.score < 1.0 {
                 break;
             }
-            // L0 waits for the base level: a compaction out of the base level would make it wait longer.
+            // A compaction out of the base level would make L0, which waits for the base level, wait longer.
             if level0_waits && due.level == self.base_level() {
                 continue;
             }
@@ -331,8 +331,8 @@ impl<'a> Picker<'a> {
             _ => None,
         };
         (0..=last_non_empty).find_map(|level| {
-            // A file that a collector marked, or that is only old, has no level to go to if no level below
-            // has files.
+            // A file that a collector marked, or that is only old, is left where it is if no level below has
+            // files.
             let at_bottom = level == last_non_empty;
             let (eligible, down) = match marked {
                 MarkedBy::Collector => (!at_bottom || level == 0, true),
@@ -376,7 +376,7 @@ impl<'a> Picker<'a> {
         })
     }
 
-    /// True if the file has that mark. `blob_file`: the one whose linked tables are compacted.
+    /// True if the file has that mark. `blob_file`: the blob file whose linked tables are compacted.
     fn is_marked(
         &self,
         level: usize,

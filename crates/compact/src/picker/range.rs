@@ -57,7 +57,7 @@ pub enum RangePick {
     },
     /// No file is in the range.
     Nothing,
-    /// A file that is needed is in another compaction: try again when that has ended.
+    /// A file that is needed is in another compaction: the caller tries again when that compaction has ended.
     Conflict,
 }
 
@@ -299,9 +299,9 @@ impl CompactRangeOptions {
 /// The next step of a [`RangeCompaction`].
 #[derive(Debug)]
 pub enum RangeStep {
-    /// Run this compaction, then ask again with the resulting version.
+    /// The caller runs this compaction, and then asks again with the resulting version.
     Compact(Box<Plan>),
-    /// Another compaction is in the way: ask again when one has ended.
+    /// Another compaction has files that are needed: the caller asks again when one has ended.
     Wait,
     /// The manual compaction is complete.
     Done,
@@ -329,9 +329,9 @@ enum Phase {
     Start,
     /// The range is compacted level by level.
     Levels,
-    /// All files at once: compacting a part of a sorted run would create one more run.
+    /// All files are compacted at once: to compact a part of a sorted run would create one more run.
     All,
-    /// Files that FIFO drops anyway are dropped now.
+    /// Files that FIFO compaction would drop anyway are dropped now.
     Fifo,
     /// Files of this level go one level down.
     Down(usize),
@@ -373,7 +373,8 @@ impl RangeCompaction {
                     self.phase = match (&context.options.style, context.version.num_levels()) {
                         (Style::Fifo(_), _) => Phase::Fifo,
                         (Style::Universal(_), 2..) => Phase::All,
-                        // With one level, as without a style, the files of L0 are merged into one.
+                        // With one level, or without a compaction style, the files of L0 are merged into one
+                        // file.
                         (_, 1) if !context.version.files(0).is_empty() => Phase::All,
                         _ => Phase::Levels,
                     };
@@ -602,7 +603,7 @@ fn refit(context: &PickContext<'_>, level: usize, target_level: Option<usize>) -
         ));
     }
     let inputs = level_inputs(level, files.to_vec(), to, &[]);
-    // The move must be the only job until it is installed.
+    // A move between levels must be the only job until it is installed.
     if !context.running.is_empty() {
         return Ok(RangeStep::Wait);
     }

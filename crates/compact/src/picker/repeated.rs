@@ -60,7 +60,8 @@ impl SettledFiles {
         let before = &settled.circumstances;
         let is_same = match reason {
             CompactionReason::BottommostFiles => {
-                // No snapshot older than the file's newest row was in the way.
+                // The earlier compaction respected no snapshot older than the file's newest row, so no
+                // release of a snapshot changes its result.
                 file.largest_seqno <= before.oldest_snapshot
                     && *before.full_history_ts_low == *context.full_history_ts_low.unwrap_or_default()
             }
@@ -76,7 +77,7 @@ impl SettledFiles {
                     .and_then(|garbage| garbage.due(context.version));
                 due.is_some_and(|blob| blob.number() < before.blob_cutoff)
             }
-            // A user or a collector asks again, for this very file.
+            // The mark is a new request of a user or a collector for this very file.
             CompactionReason::FilesMarkedForCompaction => false,
             _ => true,
         };

@@ -27,16 +27,16 @@ pub struct Running {
 #[derive(Debug)]
 struct Job {
     id: JobId,
-    /// `None`: not a compaction, but another job that adds files to a level.
+    /// The input level; `None` if the job is not a compaction, but another job that adds files to a level.
     start_level: Option<usize>,
     output_level: usize,
-    /// A second level that the job writes to, in the same range.
+    /// The second level that the job writes to, in the same key range, if there is one.
     upper_level: Option<usize>,
     smallest: Box<[u8]>,
     largest: Box<[u8]>,
     files: Vec<Arc<FileMetadata>>,
-    /// The job moves files between levels out of order: files that another job put between the two levels
-    /// meanwhile would be newer data below older data.
+    /// True if the job moves files between levels out of order: it must be the only job, because files that
+    /// another job put between the two levels meanwhile would be newer data below older data.
     exclusive: bool,
 }
 

@@ -1,5 +1,5 @@
 //! Files that a compaction wrote in the level of its inputs. If the reason of that compaction persists,
-//! because a merge operator fails or because nothing more is known of a file, the same compaction would be
+//! because a merge operator fails, or because a file was rewritten unchanged, the same compaction would be
 //! picked again and again.
 //!
 //! A file is compacted again for the same reason only after something has changed that the reason depends on:
@@ -21,7 +21,7 @@ pub struct Circumstances {
     pub(super) full_history_ts_low: Box<[u8]>,
     /// The time in Unix seconds.
     pub(super) now: u64,
-    /// Compactions relocate values of blob files with lower numbers.
+    /// The number below which compactions relocate the values of blob files.
     pub(super) blob_cutoff: u64,
 }
 

@@ -109,7 +109,7 @@ struct SortedRun {
     bytes: u64,
     /// The bytes as [`Weights`] counts them.
     weight: u64,
-    /// One of the run's files is in a compaction.
+    /// True if one of the run's files is in a compaction.
     busy: bool,
 }
 
@@ -413,7 +413,7 @@ impl Picker<'_> {
             return self.pick_marked_run();
         }
         let last_non_empty = version.num_non_empty_levels().checked_sub(1)?;
-        // The last level with files has no level to compact into.
+        // A file in the last level with files has no level to be compacted into.
         (0..last_non_empty.max(1)).find_map(|level| {
             let marked = version
                 .files(level)

@@ -204,7 +204,7 @@ fn compact(state: &CursorInputs, case: &mut TestCase) -> String {
         out.push_str(&format!("{error}\n"));
     }
     if show_stats {
-        // Names and values, one per line, without those that are 0 and without the sizes.
+        // The names and values of the counters, one per line, without those that are 0 and without the sizes.
         let stats = format!("{:#?}", cursor.stats());
         for line in stats
             .lines()

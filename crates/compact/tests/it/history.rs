@@ -128,7 +128,8 @@ struct Setting {
     cmp: UserComparator,
     operator: Arc<dyn MergeOperator>,
     keys: Vec<Vec<u8>>,
-    /// All readers: the snapshots and the newest state, and with timestamps a time not before the limit.
+    /// All readers: those of the snapshots and of the newest state, and with timestamps those as of a time
+    /// not before `full_history_ts_low`.
     readers: Vec<(SeqNo, u64)>,
     snapshots: Vec<SeqNo>,
     ts_low: Option<u64>,

@@ -461,7 +461,7 @@ fn pick(state: &mut PickerState, case: &mut TestCase) -> String {
             break;
         };
         plan.place_by_age(&state.options, &state.version);
-        // A caller that wants a file rewritten asks for a pick.
+        // A caller that wants a file rewritten asks for a pick even if no compaction is due.
         let due = Scores::new(&state.version, &state.options).needs_compaction()
             || !state.facts.to_rewrite.is_empty()
             || due::is_due(&state.version, &state.options, state.now, state.oldest_snapshot);

@@ -129,7 +129,7 @@ fn outputs_with_and_without_blocks_are_the_same() {
     let mut rng = rng();
     let (mut copied, mut files, mut kept_apart) = (0, 0, 0);
     for _ in 0..2000 {
-        // Where the size ends a file, it may end later if blocks are copied.
+        // If the size ends a file, a file of copied blocks may end later.
         let copies = rng.one_in(2);
         let case = random_case(&mut rng, if copies { 0 } else { 20 });
         let (plain, plain_stats) = compact(&case, 0, true);
