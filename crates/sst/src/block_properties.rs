@@ -14,10 +14,10 @@ use base::{Error, Result, SeqNo, coding};
 
 use crate::properties::TableProperties;
 
-/// The prefix of the names of these properties; the collector's name follows.
+/// The prefix of the names of block properties among the table's properties; the collector's name follows.
 pub const PREFIX: &str = "esker.block.properties.";
 
-/// Bytes of data blocks, before compression, that share one property.
+/// The bytes of adjacent data blocks, before compression, that share one property.
 const SPAN_BYTES: usize = 64 << 10;
 
 /// The name of a panicking collector in errors.
@@ -292,7 +292,7 @@ impl fmt::Debug for dyn BlockPropertyFilter {
 mod tests {
     use super::*;
 
-    /// Wants runs whose property begins with a byte that is not 0.
+    /// A filter that wants the runs of blocks whose property begins with a byte that is not 0.
     struct NotZero;
 
     impl BlockPropertyFilter for NotZero {

@@ -1,10 +1,10 @@
 //! The lookups of blocks in the block cache, recorded while a trace is on: RocksDB's block cache trace.
 //!
-//! One flag of the process says that a trace is on. It is all that a lookup looks at otherwise; what a record
-//! needs beyond the block (the Get that looks, whether it found its key) is put together by the thread alone,
+//! A counter of the process shows whether a trace is on: without a trace, a lookup reads only this counter.
+//! The facts that a record needs about the Get (its id, whether it found its key) are collected per thread,
 //! in `LOOKUP`.
 //!
-//! Data blocks of a Get or MultiGet are recorded once they were searched, as RocksDB does: before that they
+//! Data blocks of a Get or MultiGet are recorded after they were searched, as in RocksDB. Until then they
 //! wait in the thread's list.
 
 use std::cell::RefCell;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::internal_key::set_seek_target;
 
-/// How many block cache traces run in this process.
+/// The number of block cache traces that run in this process.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
 /// True while any database of the process traces its lookups.
@@ -22,7 +22,7 @@ pub fn is_on() -> bool {
     RUNNING.load(Ordering::Relaxed) != 0
 }
 
-/// Makes lookups of the process look for a trace, as long as it exists.
+/// A guard: while it exists, lookups of the process look for a trace of their database.
 #[derive(Debug)]
 pub struct Running(());
 
@@ -161,9 +161,9 @@ pub struct GetAccess<'a> {
     pub from_snapshot: bool,
     /// The internal key that is looked for; empty where a MultiGet looks for several.
     pub key: &'a [u8],
-    /// Bytes of the versions of the key, with their values, that were found in a data block.
+    /// The bytes of the versions of the key, with their values, that were found in a data block.
     pub referenced_data_size: u64,
-    /// Entries in the data block, by the table's average.
+    /// The number of entries in the data block, estimated as the average of the table.
     pub num_keys_in_block: u64,
     /// The key was in the data block.
     pub key_exists: bool,
@@ -174,8 +174,8 @@ pub struct GetAccess<'a> {
 pub struct BlockAccess<'a> {
     /// The kind of block.
     pub block: TracedBlock,
-    /// The key in the cache: two varints, the number of the table in the cache and the block's offset in the
-    /// file.
+    /// The block's key in the cache: two varints, the number of the table in the cache and the block's offset
+    /// in the file.
     pub block_key: &'a [u8],
     /// Bytes the block takes of the cache.
     pub size: u64,
@@ -185,14 +185,13 @@ pub struct BlockAccess<'a> {
     pub caller: TableReaderCaller,
     /// The block was in the cache.
     pub is_hit: bool,
-    /// A block that is not in the cache is not inserted.
+    /// True if a block that is not in the cache is not inserted.
     pub no_insert: bool,
     /// The fields of Gets and MultiGets; `None` for other reads.
     pub get: Option<GetAccess<'a>>,
 }
 
-/// The trace of the lookups in the tables of a column family. Called by any thread, under the locks that it
-/// holds.
+/// The trace of the lookups in the tables of a column family. Any thread may call it, with any locks held.
 pub trait BlockTrace: Send + Sync + Debug {
     /// True while lookups are to be recorded.
     fn is_on(&self) -> bool;
@@ -209,7 +208,8 @@ pub(crate) struct ThreadLookup {
     pub from_snapshot: bool,
     /// The internal key of a Get.
     pub key: Vec<u8>,
-    /// Data blocks that were looked up and not yet searched: file, offset, hit, not inserted.
+    /// The data blocks that were looked up and not searched yet: the file number, the offset, true for a hit,
+    /// true if not inserted.
     pub found: Vec<(u64, u64, bool, bool)>,
 }
 
@@ -217,7 +217,8 @@ thread_local! {
     static LOOKUP: RefCell<ThreadLookup> = RefCell::default();
 }
 
-/// Nothing is done within a record: a writer of traces that reads from another database is not traced.
+/// Calls `act` with the lookup of this thread. Does nothing while the thread writes a record: the reads of a
+/// trace writer that uses another database are not traced.
 pub(crate) fn with_lookup(act: impl FnOnce(&mut ThreadLookup)) {
     LOOKUP.with(|lookup| {
         if let Ok(mut lookup) = lookup.try_borrow_mut() {
@@ -226,8 +227,8 @@ pub(crate) fn with_lookup(act: impl FnOnce(&mut ThreadLookup)) {
     });
 }
 
-/// The lookups of this thread for Gets belong to the Get, or MultiGet, `id` from now on. `user_key` is empty
-/// for a MultiGet.
+/// Starts the Get or MultiGet `id`: from now on lookups of this thread for Gets belong to it. `user_key` is
+/// empty for a MultiGet.
 pub fn begin_lookup(caller: TableReaderCaller, id: u64, from_snapshot: bool, user_key: &[u8], seqno: u64) {
     with_lookup(|lookup| {
         (lookup.caller, lookup.id, lookup.from_snapshot) = (caller, id, from_snapshot);

@@ -22,22 +22,23 @@ use crate::reader::{Ahead, Located, Prepared, Readahead, Table, index_of};
 pub struct TableCursor {
     table: Arc<Table>,
     options: BlockReadOptions,
-    /// If the table keeps its index in the cache: the part of it that leads to the block.
+    /// The part of the index that leads to the current block, if the table keeps its index in the cache.
     part: Option<BlockPin>,
-    /// The number of the part that was read last.
+    /// The number of the index partition that was read last.
     partition: usize,
     block: BlockCursor,
     /// The block's number; meaningful while the block cursor has a block.
     number: usize,
-    /// Created when a block is read from the file, or when options for that are set: a scan of the cache does
-    /// not need it, and cursors are moved.
+    /// The state of reads from the file. It is created when a block is read from the file, or when an option
+    /// for such reads is set: a scan of cached blocks does not need it, and a smaller cursor is cheaper to
+    /// move.
     reads: Option<Box<FileReads>>,
     /// Blocks that are skipped as if they did not exist.
     skipped: Option<Arc<SkippedBlocks>>,
     error: Option<Error>,
 }
 
-/// The reads from the file beyond the block that a cursor needs now.
+/// The state of the reads that go beyond the block which a cursor needs now.
 #[derive(Default)]
 struct FileReads {
     readahead: Readahead,
@@ -81,8 +82,8 @@ impl TableCursor {
         self.reads().readahead.read_through(file);
     }
 
-    /// Sets the blocks that it will walk through, as [`Table::start_ranges`] of its table started to read
-    /// them.
+    /// Sets the blocks that the cursor will walk through, as [`Table::start_ranges`] of its table started to
+    /// read them.
     pub fn prepare(&mut self, prepared: Prepared) {
         self.reads().prepared = Some(prepared);
     }
@@ -228,7 +229,8 @@ impl TableCursor {
         self.enter_ahead(number).then_some(place)
     }
 
-    /// The number in the index of the block of `place`. `None` after an error.
+    /// The number, in the current part of the index, of the block for the target `place`. `None` after an
+    /// error.
     #[inline(always)]
     fn sought(&mut self, place: &Target<'_>) -> Option<usize> {
         self.error = None;
@@ -426,7 +428,7 @@ impl TableCursor {
         }
     }
 
-    /// The error that made it invalid, if one did.
+    /// The error that made the cursor invalid, if one did.
     pub fn status(&self) -> Result<()> {
         self.error.clone().map_or(Ok(()), Err)
     }
@@ -662,7 +664,7 @@ impl TableCursor {
         }
     }
 
-    /// After a search: lets the next one in this block prefetch its memory.
+    /// Called after a search: the next search in this block prefetches its memory.
     #[inline]
     fn record_place(&self) {
         if let (Some(index), Some(block)) = (self.index(), self.block.block()) {

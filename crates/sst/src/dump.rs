@@ -52,9 +52,9 @@ pub fn properties(table: &Table) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
 /// An entry of the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexLine {
-    /// The number of its partition; 0 in an index without partitions.
+    /// The number of the index partition that holds the entry; 0 in an index without partitions.
     pub partition: usize,
-    /// In its stored form: a user key or an internal key, as the properties define it.
+    /// The key in its stored form: a user key or an internal key, as the properties define it.
     pub separator: Vec<u8>,
     /// The handle of the data block.
     pub handle: BlockHandle,

@@ -25,12 +25,13 @@ pub(crate) struct BlockFetcher {
     base_context: u32,
     /// The offset of the footer: no block ends beyond.
     limit: u64,
-    /// The end of the file, read at once while the table is opened.
+    /// The last bytes of the file, which one read returned while the table was opened.
     tail: Span,
     /// The decompressor of data blocks, with the table's dictionary.
     data: Decompressor,
     meta: Decompressor,
-    /// The last data block read was not compressed: the next one is read directly into its final memory.
+    /// True if the last data block read was not compressed: the next one is read directly into its final
+    /// memory.
     plain: AtomicBool,
     statistics: Option<Arc<Statistics>>,
 }
@@ -83,7 +84,7 @@ thread_local! {
     static PLAIN: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// From this type byte on, a custom compression manager of the database defines the compression.
+/// The lowest type byte whose compression is defined by a custom compression manager of the database.
 const FIRST_CUSTOM_COMPRESSION: u8 = 0x80;
 
 /// The maximum size in bytes of the buffer that a thread keeps for later blocks.
@@ -508,7 +509,7 @@ impl BlockFetcher {
         self.verify_near(handle, &self.tail)
     }
 
-    /// Verifies a block as [`verify`](BlockFetcher::verify) does, from `near` if the block is there.
+    /// Verifies a block as [`verify`](BlockFetcher::verify) does, from `near` if that holds the block.
     pub fn verify_near(&self, handle: BlockHandle, near: &Span) -> Result<()> {
         let len = self.stored_len(handle)?;
         if let Some(stored) = self.in_memory(handle, len, near) {

@@ -9,8 +9,8 @@
 //!                                ‖ metaindex size u32 ‖ zeros [24]
 //! ```
 //!
-//! From format version 6 every stored checksum also depends on where it stands ([`context_modifier`]), so
-//! that a block found at the wrong place does not verify.
+//! From format version 6 on every stored checksum also depends on its offset in the file
+//! ([`context_modifier`]), so that a block at the wrong place does not verify.
 
 use base::coding::{self, Reader};
 use base::{Error, Result};
@@ -20,7 +20,7 @@ use codec::checksum::{ChecksumType, context_modifier};
 pub const MAGIC: u64 = 0x88e2_41b7_85f4_cff7;
 /// LevelDB's magic number: a footer without a version.
 pub const LEGACY_MAGIC: u64 = 0xdb47_7524_8b80_fb57;
-/// Magic numbers of the tables that are not block-based, with what they are.
+/// The magic numbers of tables that are not block-based, with the name of each format.
 const OTHER_MAGICS: [(u64, &str); 3] = [
     (0x8242_2296_63bf_9564, "plain table"),
     (0x4f34_18eb_7a8f_13b8, "legacy plain table"),
@@ -39,15 +39,16 @@ pub const MIN_FORMAT_VERSION: u32 = 2;
 /// Highest format version read and written.
 pub const MAX_FORMAT_VERSION: u32 = 7;
 
-/// From this format version on index keys may be user keys.
+/// The first format version whose index keys may be user keys.
 pub const FV_USER_KEY_INDEX: u32 = 3;
-/// From this format version on index values may be delta-coded.
+/// The first format version whose index values may be delta-coded.
 pub const FV_DELTA_INDEX: u32 = 4;
-/// From this format version on filters hash with XXPH3.
+/// The first format version whose filters hash with XXPH3.
 pub const FV_NEW_FILTERS: u32 = 5;
-/// From this format version on checksums carry their context and the index is found through the metaindex.
+/// The first format version whose checksums depend on their context, and whose index is found through the
+/// metaindex.
 pub const FV_CONTEXT_CHECKSUMS: u32 = 6;
-/// From this format version on `rocksdb.compression` names a manager and the types in use.
+/// The first format version whose property `rocksdb.compression` names a manager and the types in use.
 pub const FV_COMPRESSION_MANAGER: u32 = 7;
 
 /// Names in the metaindex.
@@ -199,8 +200,8 @@ pub fn placeless_checksum(trailer: &[u8; BLOCK_TRAILER_LEN], base_context: u32, 
     coding::u32_at(trailer, 1).wrapping_sub(context_modifier(base_context, offset))
 }
 
-/// The trailer at `offset` of a file for a block whose checksum without its place is `placeless`; see
-/// [`placeless_checksum`].
+/// The trailer at `offset` of a file for a block whose checksum without the part that depends on the offset
+/// is `placeless`; see [`placeless_checksum`].
 pub fn moved_trailer(
     type_byte: u8,
     placeless: u32,
@@ -213,8 +214,8 @@ pub fn moved_trailer(
     [type_byte, sum[0], sum[1], sum[2], sum[3]]
 }
 
-/// True if the checksum in `trailer` is that of `contents`. A file without checksums stores 0 for every
-/// block. Another value there shows that the footer names the wrong type.
+/// True if the checksum in `trailer` is that of `contents`. In a file without checksums every block stores 0.
+/// A block with another value shows that the footer names the wrong checksum type.
 pub fn trailer_verifies(
     checksum: ChecksumType,
     contents: &[u8],
@@ -232,7 +233,8 @@ pub struct Footer {
     pub format_version: u32,
     /// The checksum type of every block, and from format version 6 of the footer too.
     pub checksum: ChecksumType,
-    /// The context mixed into every checksum from format version 6. It is 0 below, where there is no context.
+    /// The context mixed into every checksum from format version 6 on. In older versions, which have no
+    /// context, it is 0.
     pub base_context_checksum: u32,
     /// The metaindex block.
     pub metaindex: BlockHandle,
@@ -245,7 +247,7 @@ pub struct Footer {
 const EXTENDED_MARK: [u8; 4] = [0x3e, 0x00, 0x7a, 0x00];
 
 impl Footer {
-    /// The bytes of a footer that stands at `footer_offset` of its file.
+    /// The bytes of a footer at `footer_offset` of its file.
     pub fn encode(&self, footer_offset: u64) -> [u8; FOOTER_LEN] {
         let mut part2 = Vec::with_capacity(2 * MAX_HANDLE_LEN);
         if self.format_version >= FV_CONTEXT_CHECKSUMS {

@@ -309,7 +309,7 @@ properties! {
     /// Name of the order of user keys. Empty if the name is in `untold_comparator`; see
     /// [`comparator_name`](TableProperties::comparator_name).
     comparator: Text = Vec::new(), "rocksdb.comparator";
-    /// Name of the order of user keys, if it is an order whose name is withheld from RocksDB's programs.
+    /// Name of the order of user keys, for orders whose name is withheld from RocksDB's programs.
     untold_comparator: Text = Vec::new(), "esker.comparator";
     /// The compression types in use.
     compression: Text = Vec::new(), "rocksdb.compression";

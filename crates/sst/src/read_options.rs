@@ -19,13 +19,14 @@ pub type BlockCache = Cache<Block>;
 /// The caching of index and filter, for tables that keep them in the block cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MetadataCaching {
-    /// Index and filter have high priority; otherwise they have the priority of data blocks.
+    /// True if index and filter have high priority in the cache; if false, they have the priority of data
+    /// blocks.
     pub high_priority: bool,
-    /// The top-level indexes over partitions stay in the cache once they were read.
+    /// True if the top-level indexes over partitions stay in the cache once they were read.
     pub pin_top_level: bool,
-    /// Partitions stay in the cache once they were read.
+    /// True if partitions stay in the cache once they were read.
     pub pin_partitions: bool,
-    /// An index or filter in one block stays in the cache once it was read.
+    /// True if an index or filter in one block stays in the cache once it was read.
     pub pin_unpartitioned: bool,
 }
 
@@ -44,18 +45,20 @@ pub struct TableReadOptions {
     /// The table's identity in the cache, from [`Cache::new_id`] of that cache. A table that is reopened with
     /// the same id finds its blocks in the cache. Default: a new one.
     pub cache_id: Option<u64>,
-    /// No table was opened with that `cache_id` before. Every block of the table in the cache was then
-    /// inserted by this table, and a slot leads to it. Default: false; true of a table without a `cache_id`.
+    /// True if no table was opened with that `cache_id` before. Then every block of the table in the cache
+    /// was inserted by this table, and its slot leads to it. Counts as true without a `cache_id`. Default:
+    /// false.
     pub cache_id_is_new: bool,
-    /// A full cache takes data blocks when they are read for the first time. If false, it takes them when
-    /// they are read again soon after: [`Cache::admits`]. Default: false.
+    /// True if a full cache takes data blocks when they are read for the first time. If false, the cache
+    /// takes them when they are read again soon after: [`Cache::admits`]. Default: false.
     pub caches_first_reads: bool,
-    /// Counts the parts that came back from the secondary cache. Default: a tally of its own.
+    /// Counts the blocks, indexes and filters that came back from the secondary cache. Default: a tally of
+    /// its own.
     pub secondary_tally: Arc<SecondaryTally>,
     /// Counts cache hits, reads, filter checks and decompression. Default: nothing is counted.
     pub statistics: Option<Arc<Statistics>>,
-    /// Index and filter are in the cache too, and are read again after an eviction; without a cache, on every
-    /// use. Default: the table owns them.
+    /// Keeps index and filter in the block cache: they are read again after an eviction, or without a cache
+    /// on every use. Default: the table owns them.
     pub metadata_caching: Option<MetadataCaching>,
     /// The prefix extractor of the column family. Prefixes are looked up in the filter only if the table was
     /// written with an extractor of the same name.
@@ -116,8 +119,9 @@ pub struct BlockReadOptions {
     /// The number of bytes that a cursor reads beyond a block into its own memory, and as many again that it
     /// asks the file to make ready. 0: the table's [`AutoReadahead`] decides. Default: 0.
     pub readahead_size: usize,
-    /// Automatic readahead continues in the next table of a level, and across blocks that are in the cache.
-    /// Each such block makes the window 8 KiB smaller. If false, it starts again. Default: false.
+    /// Automatic readahead continues in the next table of a level, and across blocks that are in the cache,
+    /// each of which makes the window 8 KiB smaller. If false, the readahead starts again at its initial
+    /// size. Default: false.
     pub adaptive_readahead: bool,
     /// Readahead stops at the bounds of the scan, and before blocks at the end of a window that are in the
     /// cache. Default: true.

@@ -18,7 +18,7 @@ pub(crate) fn unhex(text: &Value) -> Vec<u8> {
         .collect()
 }
 
-/// The bytes of a field in base 64.
+/// The bytes of a field that is encoded in base 64.
 pub(crate) fn unbase64(text: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     let (mut bits, mut pending) = (0u32, 0);

@@ -29,12 +29,12 @@ pub struct BlockBuilder {
     /// The number of entries since the last restart point.
     counter: usize,
     restart_interval: usize,
-    /// The last key added, to this block or, while it is empty, to the previous one.
+    /// The key added last; while the block is empty, the last key of the previous block.
     last_key: Vec<u8>,
-    /// Keys share their prefix with the previous key.
+    /// True if keys share their prefix with the previous key.
     shares: bool,
     hash_index: Option<HashIndexBuilder>,
-    /// The size of the hash index so far.
+    /// The size of the hash index so far, in bytes.
     hash_index_size: usize,
     /// The values, if they are stored after all keys.
     values: Option<Vec<u8>>,
@@ -86,7 +86,7 @@ impl BlockBuilder {
         self.buffer.is_empty()
     }
 
-    /// The size of the block if it were finished now.
+    /// The size that the block would have if it were finished now, in bytes.
     #[inline]
     pub fn size(&self) -> usize {
         let values = self.values.as_ref().map_or(0, |values| values.len() + 4);
@@ -129,7 +129,8 @@ impl BlockBuilder {
         &self.last_key
     }
 
-    /// Sets the last key to that of a block that was made elsewhere; this block must be empty.
+    /// Sets the last key to that of a block that was copied from another table. The current block must be
+    /// empty.
     pub fn set_last_key(&mut self, key: &[u8]) {
         self.last_key.clear();
         self.last_key.extend_from_slice(key);

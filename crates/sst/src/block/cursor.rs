@@ -37,9 +37,11 @@ pub(crate) struct BlockCursor {
     /// The entries before the current one, the nearest last.
     behind: Interval,
     valid: bool,
-    /// Entries need more work than their key: they are stored in another form, or have a checksum.
+    /// True if an entry needs more work than the copy of its key: it is stored in another form, or has a
+    /// checksum.
     special: bool,
-    /// The stored keys are not plain: they lack a timestamp or have a global sequence number.
+    /// True if the stored keys differ from the keys as read: they lack a timestamp or have a global sequence
+    /// number.
     rewrites: bool,
     error: Option<Error>,
 }
@@ -139,7 +141,7 @@ impl BlockCursor {
         self.at == 0 && self.valid
     }
 
-    /// The error that made it invalid, with its offset within the block.
+    /// The error that made the cursor invalid, with its offset within the block.
     pub fn take_error(&mut self) -> Option<Error> {
         self.error.take()
     }

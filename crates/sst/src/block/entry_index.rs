@@ -43,9 +43,11 @@ const OFFSETS_BIT: u32 = 1 << 15;
 const MAX_COMMON_LEN: usize = 0x7fff;
 /// Offsets have 16 bits.
 const MAX_ENTRIES_LEN: usize = 1 << 16;
-/// Above this number the words are first narrowed down by binary search, then counted.
+/// The number of words up to which all of them are counted; more words are first narrowed down by binary
+/// search.
 const COUNT_LIMIT: usize = 64;
-/// For the estimate only: the assumed number of entries between restarts, and after the last one.
+/// The assumed number of entries between two restart points, and after the last one. Only for the estimate of
+/// the index's size.
 const USUAL_RESTART_INTERVAL: usize = 16;
 const USUAL_LAST_INTERVAL: usize = 8;
 

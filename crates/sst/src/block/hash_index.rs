@@ -29,7 +29,7 @@ pub(super) struct HashIndexBuilder {
     keys: Vec<(u32, u8)>,
     /// The number of buckets: proportional to the keys, including versions.
     buckets: f64,
-    /// A key is after a restart point that no bucket can name.
+    /// True if a key is after a restart point that no bucket can name.
     too_many: bool,
 }
 
@@ -62,7 +62,7 @@ impl HashIndexBuilder {
         self.buckets as u16 | 1
     }
 
-    /// The size it would have now; 0 if there will be none.
+    /// The size that the hash index would have now; 0 if the block gets none.
     pub fn size(&self) -> usize {
         match self.too_many {
             true => 0,

@@ -7,7 +7,7 @@ use base::internal_key::{self, TRAILER_LEN};
 /// keys, and a table written without timestamps has the minimum timestamp in all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyForm {
-    /// The bits of a stored trailer that count.
+    /// A mask of the bits of a stored trailer that are used.
     mask: u64,
     /// The bits that are set in every trailer.
     set: u64,

@@ -81,7 +81,7 @@ pub struct Block {
     /// The end of the entries, where the restart array begins.
     entries_end: u32,
     num_restarts: u32,
-    /// The bytes of the entry index, once it has been built. `None` if there can be none.
+    /// The bytes of the entry index, once it has been built. `None` inside if the block can have none.
     index: OnceLock<Option<Buffer>>,
     /// The counts of the entry index; set before `index`.
     index_counts: AtomicU32,
@@ -95,7 +95,8 @@ const _: () = assert!(size_of::<Block>() <= 56);
 /// Memory that begins with the bytes of a block; more may follow.
 enum Data {
     Owned(Buffer),
-    /// The block is behind a pointer, so that the usual case stays small.
+    /// A block in other memory, or with more attached to it, behind a pointer so that the usual case stays
+    /// small.
     Apart(Box<Apart>),
 }
 
@@ -113,9 +114,9 @@ enum Bytes {
         offset: usize,
         len: usize,
     },
-    /// Not a block: another part of a table in the cache.
+    /// Not a block, but another part of a table in the cache.
     Metadata(MetadataBlock),
-    /// Not a block: a value of a blob file.
+    /// Not a block, but a value of a blob file.
     Blob(Vec<u8>),
 }
 

@@ -51,7 +51,7 @@ impl BlockProtection {
         Err(damaged(at, key))
     }
 
-    /// The memory it takes besides this value, in bytes.
+    /// The memory of the checksums besides this value, in bytes.
     pub fn memory_usage(&self) -> usize {
         size_of_val(&*self.offsets) + self.checksums.len()
     }

@@ -37,7 +37,7 @@ impl Demote for Block {
         })
     }
 
-    /// A block without a single byte, unlike any block of a file.
+    /// A placeholder: a block without a single byte, which no block of a file is.
     fn placeholder() -> Block {
         let shape = Shape {
             entries_end: 0,

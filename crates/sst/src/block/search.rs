@@ -29,7 +29,7 @@ pub(crate) struct Lookup<'a> {
 /// Why a lookup in a block ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The visitor has enough, or a later user key was met.
+    /// The visitor wants no more versions, or a later user key was met.
     Done,
     /// Every entry up to the last was before the target or a version of the key: the next block may have
     /// more.

@@ -37,7 +37,7 @@ pub struct FilterBuilder {
 struct Partitions {
     /// The number of hashes at which a partition is full.
     keys: usize,
-    /// Partitions end where they are full; otherwise the table's writer decides.
+    /// True if partitions end where they are full; if false, the writer of the table ends them.
     decoupled: bool,
     /// The number of zero bytes that represent the timestamp in the key of a partition.
     timestamp_size: usize,
@@ -137,8 +137,8 @@ impl FilterBuilder {
         }
     }
 
-    /// Adds a user key without its timestamp. Keys come in order, without duplicates: a caller with several
-    /// versions of a key adds it with the first.
+    /// Adds a user key without its timestamp. Keys come in order, without duplicates: of several versions of
+    /// a key, the caller adds the key with the first version only.
     #[inline]
     pub fn add(&mut self, key: &[u8]) {
         if self.partitions.is_some() {
@@ -163,7 +163,8 @@ impl FilterBuilder {
         };
         if wants_cut && partitions.decoupled {
             let mut last_key = partitions.last_key.clone();
-            // At or after every version of it: the minimum timestamp, sequence number 0, the lowest kind.
+            // The minimum timestamp, sequence number 0 and the lowest kind sort at or after every version of
+            // the key.
             last_key.resize(last_key.len() + partitions.timestamp_size + TRAILER_LEN, 0);
             self.cut(last_key, Some(key));
         }

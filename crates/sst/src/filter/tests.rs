@@ -60,7 +60,7 @@ fn keys_2000() -> Vec<Vec<u8>> {
 
 #[test]
 fn small_bloom_filter_is_rocksdbs_to_the_bit() {
-    // 11.9 was asked for 10 bits a key, but the smallest filter has 64, and it used them.
+    // RocksDB 11.9 was asked for 10 bits a key, but used 64 bits, because the smallest filter has that many.
     for (src, optimize_for_memory) in [("7.8.3", false), ("11.9", true)] {
         let vector = filter_vector(src, "FastLocalBloom", "filter_hex");
         let expected = unhex(&vector["filter_hex"]);
@@ -134,7 +134,7 @@ fn ribbon_filters_know_their_keys_and_few_others() {
     let sizes = (0..40).map(|_| rng.usize(1..1200)).chain([1, 2, 5000, 40_000]);
     let sizes = sizes.collect::<Vec<_>>().into_iter();
     let drawn = sizes.map(|count| (count, *rng.pick(&[1.0, 2.3, 5.0, 10.0, 20.0, 60.0])));
-    // For one key a Bloom filter is smaller, whatever was drawn.
+    // For one key a Bloom filter is smaller than a Ribbon filter, whatever policy was drawn.
     for (count, bits_per_key) in drawn.chain([(1, 60.0)]) {
         let keys: Vec<Vec<u8>> = (0..count).map(|i| format!("{i}").into_bytes()).collect();
         let filter = add_all(&mut full(ribbon(bits_per_key), 5).unwrap(), &keys);

@@ -63,7 +63,7 @@ pub fn decode_block(
 }
 
 impl IndexBuilder {
-    /// Adds the data blocks of an index block or of a partition of an index.
+    /// Adds to an index the data blocks of an index block or of a partition of an index.
     ///
     /// Errors: as [`decode_block`], and `Corruption` for a handle beyond the end of the file.
     pub fn add_block(&mut self, block: &Block, coding: IndexCoding) -> Result<()> {

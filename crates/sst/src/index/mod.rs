@@ -84,8 +84,8 @@ pub struct IndexEntry<'a> {
     pub first_key: Option<&'a [u8]>,
 }
 
-/// One block in this many reports whether blocks are read past the cache. If every block reported, and half
-/// of them were read past it, threads would write shared memory all the time.
+/// One of this many data blocks records whether it is read past the block cache. If every block recorded it,
+/// and half of them were read past the cache, threads would write shared memory all the time.
 const TELLING: usize = 8;
 
 /// The decoded index; see the module.
@@ -96,8 +96,8 @@ pub struct Index {
     /// For each block its place in the file and in memory, the end of its separator in `keys`, and the prefix
     /// of the separator.
     leaves: Leaves,
-    /// The last block that reported was read past the cache; see [`TELLING`]. Lookups then prefetch the
-    /// offsets of blocks in the file along with their places in memory.
+    /// True if the last recorded block was read past the block cache; see [`TELLING`]. Lookups then prefetch
+    /// the offsets of blocks in the file along with their places in memory.
     reads_past_cache: AtomicBool,
     user_keys: bool,
     /// The length of the prefix common to all separators, in a bytewise order. The searched prefixes begin
@@ -159,15 +159,15 @@ impl Index {
         self.leaves.block_at_or_after(offset)
     }
 
-    /// True if the last block that reported was [read past the cache](Index::record_read). The probability of
-    /// true is the share of such reads.
+    /// True if the last recorded block was [read past the cache](Index::record_read). The probability of true
+    /// is the share of such reads.
     #[inline]
     pub(crate) fn reads_past_cache(&self) -> bool {
         self.reads_past_cache.load(Ordering::Relaxed)
     }
 
-    /// Records that block `i` is read from the cache or past it. Only every [`TELLING`]th block reports, and
-    /// it writes only a change.
+    /// Records that block `i` is read from the cache or past it. Only every [`TELLING`]th block is recorded,
+    /// and memory is written only for a change.
     #[inline(always)]
     pub(crate) fn record_read(&self, i: usize, past_cache: bool) {
         if self.reads_past_cache() != past_cache && i.is_multiple_of(TELLING) {

@@ -14,7 +14,7 @@ use crate::read_options::{BlockCache, BlockReadOptions};
 /// The result of a search for a block in the cache.
 pub(super) enum Found {
     Block(BlockPin),
-    /// A block whose checksum was not verified, though the reader asks for that.
+    /// A block whose checksum was not verified, though the reader requires that.
     Unverified,
     Nothing,
 }

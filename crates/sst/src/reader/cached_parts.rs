@@ -25,7 +25,7 @@ pub(super) enum PartKind {
     FilterPartition,
 }
 
-/// Offsets are below 2 to the power of this: no file is that long.
+/// The binary logarithm of a bound of all offsets: no file is that long.
 const KIND_SHIFT: u32 = 60;
 
 impl PartKind {

@@ -19,7 +19,7 @@ pub(crate) struct Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        // Without it the entry would take room in the cache until it is evicted.
+        // Without this the entry would take room in the cache until it is evicted.
         self.cache.erase(self.key);
     }
 }

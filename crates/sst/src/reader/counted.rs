@@ -49,7 +49,7 @@ impl Table {
         self.fetcher.statistics()
     }
 
-    /// True if some counter is on. If none is, this check is the whole cost.
+    /// True if statistics or a perf context count. If neither does, this check is the whole cost.
     #[inline(always)]
     fn counts(&self) -> bool {
         self.fetcher.statistics().is_some() || perf::counts()

@@ -116,7 +116,8 @@ pub struct HeldLookups {
 enum LookupPlace {
     /// The key is nowhere: the filter or the index excludes it.
     Nowhere,
-    /// From this entry of a partition of the index on, which is held as part number `part`.
+    /// The key is searched from entry `number` of partition `partition` of the index on. The partition is
+    /// held as part number `part`.
     From {
         part: usize,
         partition: usize,
@@ -126,7 +127,7 @@ enum LookupPlace {
     Unknown,
 }
 
-/// Blocks that a cursor will need, in order. Those of one read at a time are in memory.
+/// Blocks that a cursor will need, in order. The blocks of one read at a time are in memory.
 #[derive(Default)]
 pub struct Prepared {
     /// The blocks of each run belong to one index, or one partition of it.

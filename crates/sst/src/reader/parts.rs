@@ -76,8 +76,8 @@ impl Table {
             return Ok(PartRef::Pin(BlockPin::Owned(read()?.into())));
         };
         let parts = self.cached_parts();
-        // Only one thread reads a part that is to be pinned: a second one would replace the first one's
-        // entry.
+        // Only one thread reads a part that is to be pinned: a second thread would replace the entry of the
+        // first one.
         let mut pins = parts.pins(kind).then(|| parts.pins.lock());
         if pins.is_some()
             && let Some(guard) = cache.get(slot)
@@ -86,7 +86,8 @@ impl Table {
         }
         let key = kind.key(self.cache_id, handle);
         let found = match &pins {
-            // The part would be restored for this reader alone, and the next reader would read it again.
+            // A part that is not cached now would be restored for this reader alone, and the next reader
+            // would read it again.
             Some(_) => cache.lookup(key).map(Ok),
             None => cache.lookup_or_restore(
                 key,

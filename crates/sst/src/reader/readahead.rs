@@ -51,7 +51,7 @@ pub(crate) struct Readahead {
     /// The range of a mapped file that the kernel was asked to make ready.
     hinted: Range<u64>,
     bounds: Option<Arc<ScanBounds>>,
-    /// The file to read through instead of the table's own.
+    /// The descriptor through which blocks are read, instead of the table's own.
     own_file: Option<Arc<dyn RandomAccessFile>>,
 }
 

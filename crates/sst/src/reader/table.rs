@@ -47,7 +47,7 @@ pub struct Table {
     pub(super) range_tombstones: Arc<FragmentedTombstones>,
     pub(super) index: Lazy<Index>,
     pub(super) filter: Lazy<Option<TableFilter>>,
-    /// Set if index and filter are in the cache; the two fields above stay empty then.
+    /// Set if index and filter are in the cache; `index` and `filter` stay empty then.
     pub(super) parts: Option<Box<CachedParts>>,
     pub(super) filter_handle: FilterHandle,
     /// Set if the filter holds prefixes of this extractor and no whole keys.
@@ -58,8 +58,8 @@ pub struct Table {
     /// See [`block_trace`](crate::block_trace).
     pub(crate) block_trace: Option<Arc<dyn BlockTrace>>,
     pub(crate) cache_id: u64,
-    /// A data block is in the cache, or in the secondary cache below it, only if its slot in the index leads
-    /// to it.
+    /// True if a data block is in the cache, or in the secondary cache below it, only if its slot in the
+    /// index leads to it.
     pub(super) slots_tell_all: bool,
     pub(super) caches_first_reads: bool,
     pub(super) secondary_tally: Arc<SecondaryTally>,

@@ -74,7 +74,7 @@ impl Table {
             ControlFlow::Continue(())
         });
         if counted.is_err() {
-            // The error is reported by the read itself.
+            // If the index cannot be read, the read of the block reports the error.
             return;
         }
         with_lookup(|thread| {

@@ -144,7 +144,7 @@ impl Table {
 mod tests {
     use super::*;
 
-    /// The number of attempts, at most `most`, of which each `every`th finds a block.
+    /// The number of attempts, at most `most`, if every `every`th attempt finds a block.
     fn attempts(aggressiveness: u32, every: u32, most: u32) -> u32 {
         let mut advisor = Advisor::new(aggressiveness);
         for i in 0..most {

@@ -12,10 +12,10 @@ use crate::index::Index;
 use crate::read_options::BlockReadOptions;
 
 impl Table {
-    /// Reads data blocks into the cache: those for which `wants` returns true. It is called for each block in
-    /// order, with an internal key near the end of the previous block, empty for the first, and one near the
-    /// end of the block itself. Index and filter are read too, if they belong in the cache. The cost is that
-    /// of reading the blocks, with readahead, and other entries are evicted.
+    /// Reads data blocks into the cache: those for which `wants` returns true. `wants` is called for each
+    /// block in order, with an internal key near the end of the previous block, empty for the first, and one
+    /// near the end of the block itself. Index and filter are read too, if they belong in the cache. The cost
+    /// is that of reading the blocks, with readahead, and other entries are evicted.
     ///
     /// Errors: those of reading the file.
     pub fn warm(&self, mut wants: impl FnMut(&[u8], &[u8]) -> bool) -> Result<()> {

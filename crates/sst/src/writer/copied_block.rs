@@ -1,9 +1,9 @@
-//! A block that another table stores, on its way into this one.
+//! A block that another table stores, while it is copied into this table.
 
 /// A copied block in its stored form, kept until the entry after it is known.
 #[derive(Default)]
 pub(super) struct CopiedBlock {
-    /// True while the block waits to be written.
+    /// True while the copied block waits to be written.
     pub waits: bool,
     /// The bytes as stored, without trailer.
     pub bytes: Vec<u8>,

@@ -9,7 +9,7 @@ use crate::format::{BlockHandle, MAX_HANDLE_LEN};
 /// partitioned filter.
 #[derive(Clone, Copy)]
 pub(super) struct BlockCoding {
-    /// Some two neighbouring blocks are not separated by a user key alone.
+    /// True if two neighbouring blocks are not separated by a user key alone.
     pub internal_keys: bool,
     pub delta: bool,
     pub restart_interval: usize,

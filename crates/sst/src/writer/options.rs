@@ -181,7 +181,7 @@ impl TableWriterOptions {
             return 0;
         }
         self.cmp = InternalComparator::new(without_timestamps(self.cmp.user()));
-        // RocksDB looks a key up by its hash only in tables of orders without timestamps.
+        // RocksDB uses the hash index of a data block only in tables of orders without timestamps.
         self.data_block_hash_table_util_ratio = None;
         size
     }

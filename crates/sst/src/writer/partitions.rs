@@ -11,7 +11,7 @@ use crate::format::{BlockHandle, MAX_HANDLE_LEN};
 pub(super) struct Partitions {
     /// The target bytes of a partition's block.
     block_size: usize,
-    /// A block of at most this size is never closed.
+    /// The size in bytes up to which the block of a partition is never closed.
     early_end: usize,
     /// For each separator whose block has no handle yet: the length of its block's last key, `None` for the
     /// table's last block.
@@ -57,7 +57,7 @@ impl Partitions {
     ) -> bool {
         let block = handles.len() - 1;
         let handle = handles[block];
-        // A last partition of one entry is avoided.
+        // The partition is not ended before the last entry, which would get a partition of its own.
         let last_key_len = self.last_key_lens.pop_front().flatten();
         let cut = last_key_len.is_some_and(|last_key_len| {
             !self.current.builder().is_empty() && (self.cut_requested || self.is_full(last_key_len, handle))

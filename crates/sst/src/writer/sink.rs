@@ -12,7 +12,7 @@ use vfs::{FileSync, WritableFile};
 use super::options::CompressionTally;
 use crate::format::{BLOCK_TRAILER_LEN, BlockHandle, block_trailer, moved_trailer};
 
-/// Larger blocks are stored raw, as in RocksDB.
+/// The maximum size in bytes of a block that is compressed. Larger blocks are stored raw, as in RocksDB.
 const MAX_COMPRESSED: usize = i32::MAX as usize;
 
 /// The form in which a block is stored.

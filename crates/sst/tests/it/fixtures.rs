@@ -89,7 +89,7 @@ pub fn check_lookups(fixture: &Fixture, table: &Arc<Table>, entries: &Entries, o
         }
         assert_eq!((&expected[0].0, &expected[0].1), (key, value));
 
-        // The first version alone, looked up at the highest sequence number.
+        // A lookup at the highest sequence number finds the first version alone.
         let newest = LookupKey::new(user_key, MAX_SEQNO, order);
         let mut first = None;
         table

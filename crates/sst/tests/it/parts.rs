@@ -246,7 +246,7 @@ fn what_is_pinned_stays() {
         drop(table);
         assert_eq!(cache.usage(), 0, "{}: they go with the table", fixture.name);
 
-        // Each tier of metadata is set by itself.
+        // The test sets each kind of pinned metadata by itself.
         let partitioned = fixture.open(None).properties().index_type == sst::format::IndexType::TwoLevel;
         for (caching, stays) in [
             (
@@ -291,8 +291,8 @@ fn a_part_that_rots_later_is_named_and_never_enters_the_cache() {
             .verify(0, &mut |check| {
                 let of_a_lookup = check.what.contains("index") || check.what.contains("filter");
                 if of_a_lookup && check.what != "metaindex" && !check.what.contains("hashindex") {
-                    // A byte of the block, and one of its checksum. The second leaves the block's contents
-                    // intact, so that only the checksum shows the damage.
+                    // The test damages a byte of the block, and a byte of its checksum. The second leaves the
+                    // block's contents intact, so that only the checksum shows the damage.
                     for changed in [check.offset, check.offset + check.size + 4] {
                         parts.push((changed, check.offset, check.what.to_owned()));
                     }

@@ -48,7 +48,8 @@ fn tables_of_which_everything_comes_back_read_the_same() {
             let table = Table::open(file(&fixture.name, fixture.bytes.clone()), options).unwrap();
             let read = BlockReadOptions::default();
             let entries = forwards(&plain, read).unwrap();
-            // As many rounds as it takes to go down, to come back alone, and to be inserted again.
+            // The number of rounds that a part takes to be evicted to the secondary cache, to come back
+            // without being inserted, and to be inserted again.
             for _ in 0..3 {
                 assert_eq!(forwards(&table, read).unwrap(), entries, "{}", fixture.name);
                 let back = backwards(&table, read).unwrap();

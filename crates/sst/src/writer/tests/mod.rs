@@ -109,7 +109,7 @@ fn verify(table: &Table) {
         .unwrap();
 }
 
-/// The newest version of a key; the filter is asked first.
+/// The newest version of a key in a table; the lookup asks the filter first.
 fn get(table: &Table, user_key: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let key = LookupKey::new(user_key, base::MAX_SEQNO, table.comparator().user());
     let mut found = None;

@@ -110,7 +110,8 @@ fn fixtures_written_again_have_the_same_blocks_and_counts() {
                 ]
             };
             assert_eq!(points(ours), points(theirs), "{place}");
-            // RocksDB leaves fragments cut at the ends of tombstones that are gone; we join them again.
+            // RocksDB leaves fragments divided at the ends of tombstones that were dropped; our writer joins
+            // them again.
             assert!(ours.num_range_deletions <= theirs.num_range_deletions, "{place}");
             if ours.num_range_deletions == theirs.num_range_deletions {
                 assert_eq!(ours.raw_key_size, theirs.raw_key_size, "{place}");
@@ -170,7 +171,7 @@ fn whole_tables_of_rocksdb_are_written_to_the_byte() {
                 ..options_of(&theirs)
             },
         );
-        // RocksDB 7.8.3 writes fewer properties; all bytes before them are equal.
+        // RocksDB 7.8.3 writes fewer properties; all bytes before the properties are equal.
         let written = std::fs::read(again.path()).unwrap();
         let properties_at = |table: &Table| {
             let entries = dump::metaindex(table);
