@@ -257,7 +257,7 @@ fn of_1024_versions() -> Vec<Case> {
     all.filter(|case| case.versions == 1024).collect()
 }
 
-/// Each call finds data that was not collected yet.
+/// The batch is dropped, so each call finds data that was not collected yet.
 fn bench_committed(bencher: Bencher<'_, '_>, case: Case, statistics: bool) {
     let loaded = || {
         let loaded = Loaded::new(case.keys, case.versions, false);

@@ -67,7 +67,7 @@ pub struct MvccBatch<'a> {
     pub(crate) counters: ReadCounters,
     /// Versions at or below this time are neither written nor read. It does not rise during the batch.
     pub(crate) threshold: Timestamp,
-    /// Garbage at this time has no weight, and may exist or not.
+    /// Garbage at this time is not counted in statistics: compactions may have dropped it or not.
     pub(crate) collected: Timestamp,
     /// The latest version above the threshold that was removed.
     pub(crate) removed_until: Timestamp,
@@ -77,7 +77,7 @@ pub struct MvccBatch<'a> {
     pub(crate) ranges: Option<Arc<Ranges>>,
     /// The times of the range tombstones that the batch changes.
     pub(crate) changed_times: Option<BTreeSet<Timestamp>>,
-    /// The batch belongs to a store, which knows the existing range tombstones.
+    /// True if the batch belongs to a store, which knows the existing range tombstones.
     pub(crate) knows_ranges: bool,
     /// Scratch buffers: the key and value that are written.
     key: Vec<u8>,
@@ -88,7 +88,7 @@ pub struct MvccBatch<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     pub keys: BTreeSet<Vec<u8>>,
-    /// True if any key may have been written, because not all keys are recorded.
+    /// True if any key may have been written, because the written keys are no longer recorded one by one.
     pub all: bool,
 }
 
@@ -112,7 +112,7 @@ pub(crate) struct Newest {
 }
 
 impl Newest {
-    /// True if a reader of the newest state sees a value.
+    /// True if a reader of the newest state sees a value of the key.
     fn is_live(&self) -> bool {
         !self.is_hidden && !self.deletes
     }
@@ -483,12 +483,13 @@ impl<'a> MvccBatch<'a> {
         }
     }
 
-    /// Begins to weigh versions of `key`, from the newest down.
+    /// Starts the statistics of `key`, to which its versions are added from the newest to the oldest.
     pub(crate) fn weigh(&self, key: &[u8]) -> KeyStats {
         self.weigh_deleted(key, self.deletions(key))
     }
 
-    /// Weighs the key as `weigh` does, as if range tombstones had deleted it at the times `deleted`.
+    /// Starts the statistics of `key` as [`weigh`](Self::weigh) does, as if range tombstones had deleted the
+    /// key at the times `deleted`.
     pub(crate) fn weigh_deleted(&self, key: &[u8], deleted: Option<&Stack>) -> KeyStats {
         KeyStats::new(key, self.stats.last_update_nanos, self.collected, deleted)
     }
@@ -507,7 +508,8 @@ impl<'a> MvccBatch<'a> {
         }
     }
 
-    /// Records that a version is removed, while older versions of its key that it hid may stay or come.
+    /// Records that a version is removed while older versions of its key, which it hid, may exist or be
+    /// written later.
     pub(crate) fn record_removed(&mut self, timestamp: Timestamp) {
         if timestamp > self.threshold {
             self.removed_until = self.removed_until.max(timestamp);

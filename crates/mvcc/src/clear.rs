@@ -24,8 +24,8 @@ impl MvccBatch<'_> {
         self.remove_span(span, before, latest)
     }
 
-    /// Removes all of `span`, whose versions weigh `before`, the latest of them at the time `latest`. A few
-    /// entries are deleted one by one.
+    /// Removes all of `span`. `before` are the statistics of its versions, and `latest` is the time of the
+    /// latest one. A few entries are deleted one by one.
     pub(crate) fn remove_span(
         &mut self,
         span: Span<'_>,
@@ -101,7 +101,7 @@ pub(crate) fn bare(user_key: &[u8]) -> Vec<u8> {
 
 /// Consecutive entries to remove: one by one, or as a range if they are many.
 pub(crate) struct Runs {
-    /// The number of entries from which a run becomes a range.
+    /// The number of entries from which a run is removed as a range.
     min: usize,
     done: Vec<ClearedRun>,
     open: ClearedRun,
@@ -136,7 +136,7 @@ impl Runs {
         }
     }
 
-    /// Ends the open run: the next entry stays, or is unknown. It is at or after `key`.
+    /// Ends the open run: the next entry, at or after `key`, stays, or it is not known whether it is removed.
     pub fn end(&mut self, key: &[u8]) {
         let mut run = std::mem::take(&mut self.open);
         let len = std::mem::take(&mut self.len);

@@ -319,12 +319,12 @@ struct Removed {
     time: Timestamp,
     /// Bytes of the value; 0 without statistics.
     value_len: usize,
-    /// The version is a deletion. Known only of the newest version.
+    /// True if the version is a deletion. Only known for the newest version of a key.
     deletes: bool,
 }
 
-/// Where many versions of each key stay, one key in this many is checked for whether that still holds: a
-/// check costs a step.
+/// If many versions of each key stay, one key in this many is checked for whether that is still so: the check
+/// costs a step.
 const KEYS_PER_LOOK: u32 = 8;
 
 /// The two iterators that reach the versions to remove.

@@ -9,8 +9,8 @@ pub struct ReadCounters {
     pub steps: u64,
     /// Seeks of the engine's iterator.
     pub seeks: u64,
-    /// Versions it stepped on without use: too new for the reader, or older than the one it sees. Versions
-    /// that a seek passes are not counted.
+    /// Versions on which the iterator stepped without use: too new for the reader, or older than the one it
+    /// sees. Versions that a seek passes are not counted.
     pub skipped: u64,
     /// Keys that were not returned because a deletion or a range tombstone deletes them.
     pub tombstones: u64,

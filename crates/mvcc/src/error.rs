@@ -11,7 +11,7 @@ pub enum Error {
     Engine(base::Error),
     /// There is a version at or above the time to write or lock.
     WriteTooOld {
-        /// The first such key; for a scan the one with the newest time.
+        /// The first key with such a version; for a scan, the key whose version has the newest time.
         key: Vec<u8>,
         /// The requested time.
         timestamp: Timestamp,

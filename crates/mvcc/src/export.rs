@@ -23,7 +23,7 @@ pub struct ExportOptions {
     /// Bytes of keys and values that are never exceeded: if one key's versions exceed them, the export fails,
     /// or with `stop_mid_key` stops within the key. Default: no limit.
     pub max_bytes: Option<u64>,
-    /// The export may stop within a key. Default: false.
+    /// Whether the export may stop within a key. Default: false.
     pub stop_mid_key: bool,
 }
 

@@ -35,14 +35,14 @@ pub struct GcReport {
     pub threshold: Timestamp,
     /// The versions and keys removed.
     pub removed: GcResult,
-    /// Range tombstones among the removed: times of fragments.
+    /// The number of removed range tombstones, counted as times of fragments.
     pub range_tombstones: u64,
     /// Batches written.
     pub pages: u64,
     /// Range deletions among the batches.
     pub runs: u64,
-    /// Statistics were recounted: after the collection they showed garbage that cannot be left, or
-    /// [implausible](MvccStats::is_plausible) numbers.
+    /// True if the statistics were recounted, because after the collection they showed garbage that cannot be
+    /// left, or [implausible](MvccStats::is_plausible) numbers.
     pub recounted: bool,
     /// The cost of the search for garbage. Removing it costs about one more step per version.
     pub counters: ReadCounters,

@@ -236,7 +236,7 @@ struct DeletedRun {
     first: Vec<u8>,
     last: Vec<u8>,
     len: u64,
-    /// The keys as single deletions, while the run may still be too short for a range tombstone.
+    /// The keys as single deletions; kept while the run may still be too short for a range tombstone.
     keys: Vec<Match>,
     /// The statistics of the run's keys.
     live: MvccStats,
@@ -276,12 +276,12 @@ impl Matches {
     }
 }
 
-/// Looks for keys that stay between the deleted ones.
+/// Determines whether keys that stay are between two deleted keys.
 struct Between {
     iter: VersionIter,
     cover: Option<Cover>,
     after: Timestamp,
-    /// The iterator is at the last key that is deleted.
+    /// True if the iterator is at the last key that is deleted.
     is_open: bool,
 }
 

@@ -180,7 +180,7 @@ impl Ranges {
 
     /// Replaces the times in `span` by the result of `change`, and adds the times that came or went to
     /// `changed`. Returns the change of the statistics as of `now` nanoseconds. In a span without an end,
-    /// `change` must keep deleted nowhere as deleted nowhere.
+    /// `change` must map no times to no times.
     fn edit(
         &mut self,
         span: Span<'_>,
@@ -303,7 +303,7 @@ pub(crate) struct Cover {
     order: Order,
     /// The first fragment that ends after the last key queried; `None` before the first query.
     at: Option<usize>,
-    /// The key queried last is in the fragment, and not before it.
+    /// True if the key queried last is in the fragment `at`, and not before it.
     is_inside: bool,
 }
 

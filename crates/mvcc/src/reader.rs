@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
         self.ranges.as_deref()
     }
 
-    /// A cover for keys that are queried in `order`.
+    /// The deletion times of keys by range tombstones, for keys that are queried in `order`.
     pub(crate) fn cover(&self, order: Order) -> Option<Cover> {
         self.ranges.as_ref().map(|ranges| Cover::new(ranges, order))
     }

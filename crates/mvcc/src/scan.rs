@@ -20,7 +20,7 @@ use crate::timestamp::Timestamp;
 use crate::value::is_tombstone;
 use crate::version_iter::{Found, Version, VersionIter, mixed};
 
-/// The newest version at or above the time of a read that must not exist.
+/// The newest version at or above the time of a read, for reads that fail if there is one.
 struct TooRecent {
     key: Vec<u8>,
     timestamp: Timestamp,

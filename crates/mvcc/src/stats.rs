@@ -144,7 +144,7 @@ impl MvccStats {
         let now = self.last_update_nanos.max(other.last_update_nanos);
         self.age_to(now);
         other.age_to(now);
-        // A record on disk may hold any numbers.
+        // The numbers may come from a record on disk, which may hold any.
         let add = |to: &mut i64, other: i64| *to = to.saturating_add(other.saturating_mul(sign));
         add(&mut self.live_bytes, other.live_bytes);
         add(&mut self.live_count, other.live_count);
@@ -160,14 +160,14 @@ impl MvccStats {
 }
 
 impl AddAssign for MvccStats {
-    /// The two are first aged to the later of their times.
+    /// Both statistics are first aged to the later of their times.
     fn add_assign(&mut self, other: MvccStats) {
         self.combine(other, 1);
     }
 }
 
 impl SubAssign for MvccStats {
-    /// The two are first aged to the later of their times.
+    /// Both statistics are first aged to the later of their times.
     fn sub_assign(&mut self, other: MvccStats) {
         self.combine(other, -1);
     }
@@ -215,7 +215,7 @@ impl KeyStats {
         self.deleted = deleted.cloned();
     }
 
-    /// The next version is below one at `above`, which is not weighed.
+    /// Declares that the next version is directly below a version at `above`, which is not counted.
     pub fn stands_below(&mut self, above: Timestamp) {
         self.above = Some(above);
     }
@@ -237,7 +237,7 @@ impl KeyStats {
             return;
         }
         let is_newest = self.above.is_none();
-        // The key itself becomes garbage with its newest version.
+        // The bytes of the key itself become garbage together with its newest version.
         let weight = if is_newest { bytes + self.key_bytes } else { bytes };
         match since {
             _ if is_tombstone => stats.add_age(weight, whole_seconds(timestamp.wall, now)),
@@ -471,7 +471,7 @@ mod tests {
     #[test]
     fn parts_of_a_key_add_up() {
         let all = [(9, 7), (7, 0), (5, 7), (4, 9), (2, 0), (1, 7)];
-        // The entries below a version weigh the same, whatever is above that version.
+        // The entries below a version count the same, whatever is above that version.
         for above in 0..all.len() {
             for below in above..all.len() {
                 let whole = delta(&all[..below + 1], &all);

@@ -311,7 +311,7 @@ impl MvccStore {
         self.gc.as_ref().filter(|_| self.options.statistics)
     }
 
-    /// No snapshot of the engine, open or future, is older than this.
+    /// A sequence number below which no snapshot of the engine is, neither one that is open nor a future one.
     pub(crate) fn oldest_snapshot(&self) -> SeqNo {
         oldest_snapshot(&self.db, &self.family)
     }
@@ -334,7 +334,7 @@ impl MvccStore {
         tell(&mut alone, touched)
     }
 
-    /// Makes it durable that garbage at `collected` no longer counts.
+    /// Makes it durable that garbage at `collected` is no longer counted.
     pub(crate) fn write_collected(
         &self,
         alone: &mut Alone<'_>,

@@ -195,7 +195,7 @@ impl Incremental {
     fn leave_key(&mut self) -> Result<()> {
         match &mut self.candidates {
             Some(candidates) => {
-                // The candidates may be anywhere up to the key.
+                // `candidates` may be at any key up to the current one.
                 if candidates
                     .current()?
                     .is_some_and(|version| version.user_key < &self.user_key[..])
@@ -225,7 +225,7 @@ impl Incremental {
         self.go_to_candidate()
     }
 
-    /// Moves to the first key, from the candidates' position on, that may have a version in the window.
+    /// Moves to the first key, from the position of `candidates` on, that may have a version in the window.
     fn go_to_candidate(&mut self) -> Result<()> {
         let Some(candidates) = &mut self.candidates else {
             return Ok(());

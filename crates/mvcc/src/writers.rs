@@ -33,7 +33,8 @@ pub(crate) struct Writers {
 /// The state that no writer changes while another one writes.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared {
-    /// Garbage at this time was collected, and may exist or not.
+    /// The time of the last collection: garbage at this time is not counted, and compactions may have dropped
+    /// it or not.
     pub collected: Timestamp,
     /// Batches record the keys that they write.
     pub is_watched: bool,

@@ -3,9 +3,10 @@
 //!
 //! Once garbage at a time C is *collected*, it makes no visible difference whether it still exists: reads at
 //! or below C are refused, later reads see the version that hides it, and statistics give it no weight
-//! ([`KeyStats`](crate::stats::KeyStats)). So a compaction may drop it at any time, and statistics stay exact
-//! without an update. Exactness is established at the moment when C rises: a walk over a snapshot weighs the
-//! new garbage, the keys written meanwhile are weighed again, and the sum becomes durable together with C.
+//! ([`KeyStats`](crate::stats::KeyStats)). So a compaction may drop such garbage at any time, and statistics
+//! stay exact without an update. Exactness is established at the moment when C rises: a walk over a snapshot
+//! weighs the new garbage, the keys written meanwhile are weighed again, and the sum becomes durable together
+//! with C.
 //!
 //! A compaction drops a version if directly before it, in the same key, it saw a *hider*: a version at or
 //! below C. Deletions stay if nothing hides them, because the versions they hide may be in files that the

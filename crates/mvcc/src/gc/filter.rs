@@ -23,7 +23,8 @@ const MIN_GARBAGE: f64 = 0.25;
 struct Limits {
     /// See [`set_min_garbage`](CompactionGc::set_min_garbage).
     min_garbage: f64,
-    /// In order. Each rise applies to snapshots older than the next one; the last applies without snapshots.
+    /// The collections in the order of their times. Each applies to compactions whose oldest snapshot is
+    /// older than the next collection; the last one applies without snapshots.
     rises: Vec<Rise>,
     distrusted: Timestamp,
 }
@@ -32,12 +33,14 @@ struct Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Rise {
     collected: Timestamp,
-    /// Snapshots of this sequence number and later ones were taken after the collection.
+    /// The sequence number of the write after which the collection is in force: snapshots from this number on
+    /// were taken after it.
     since: SeqNo,
 }
 
-/// The maximum number of rises remembered. If there are more while one snapshot is open, some are forgotten,
-/// and the garbage they would allow to drop stays until that snapshot is closed.
+/// The maximum number of collections that are remembered. If there are more while one snapshot is open, some
+/// are forgotten, and the garbage that compactions could drop because of them stays until that snapshot is
+/// closed.
 const MAX_RISES: usize = 64;
 
 impl Default for Limits {
@@ -56,8 +59,8 @@ impl CompactionGc {
         CompactionGc::default()
     }
 
-    /// Sets itself as the compaction filter of `options`, and adds the table property that records how much
-    /// of a table is garbage at what time.
+    /// Sets this as the compaction filter of `options`, and adds the table property that records how much of
+    /// a table is garbage at what time.
     pub fn configure(&self, options: &mut ColumnFamilyOptions) {
         options.compaction_filter_factory = Some(Arc::new(self.clone()));
         options
@@ -83,15 +86,16 @@ impl CompactionGc {
         self.0.lock().distrusted = distrusted;
     }
 
-    /// Garbage at `collected` was collected by the write `since` or an earlier one; no snapshot older than
-    /// `oldest_snapshot` is open or will be.
+    /// Records that garbage at `collected` was collected by the write `since` or an earlier one. No snapshot
+    /// older than `oldest_snapshot` is open or will be taken.
     pub(crate) fn rise(&self, collected: Timestamp, since: SeqNo, oldest_snapshot: SeqNo) {
         let rises = &mut self.0.lock().rises;
         if rises.last().is_some_and(|last| last.collected >= collected) {
             return;
         }
         rises.push(Rise { collected, since });
-        // A compaction with an older oldest snapshot then finds no rise and keeps everything.
+        // A compaction whose oldest snapshot is older than all remembered collections finds none of them, and
+        // keeps everything.
         let passed = rises.partition_point(|rise| rise.since <= oldest_snapshot);
         rises.drain(..passed.saturating_sub(1));
         if rises.len() > MAX_RISES {
@@ -99,8 +103,8 @@ impl CompactionGc {
         }
     }
 
-    /// The times of hiders if no snapshot is older than `oldest_snapshot`: above the first, and at or below
-    /// the second.
+    /// The times of versions that hide older ones, if no snapshot is older than `oldest_snapshot`: above the
+    /// first time, and at or below the second.
     pub(super) fn hiders(&self, oldest_snapshot: SeqNo) -> (Timestamp, Timestamp) {
         let limits = self.0.lock();
         let last = limits.rises.iter().rfind(|rise| rise.since <= oldest_snapshot);
@@ -129,13 +133,13 @@ impl CompactionFilterFactory for CompactionGc {
     }
 }
 
-/// The filter of one compaction or subcompaction: sees its entries in order.
+/// The filter of one compaction or subcompaction, which sees the entries in order.
 struct Filter {
     after: Timestamp,
     until: Timestamp,
     /// The user key of the last entry.
     user_key: Vec<u8>,
-    /// A hider of that user key was seen.
+    /// True if a version was seen that hides the older versions of that user key.
     hidden: bool,
 }
 
@@ -187,7 +191,7 @@ mod tests {
         gc.distrust(at(3));
         gc.rise(at(4), 100, 50);
         gc.rise(at(6), 200, 150);
-        // A rise to a threshold that was reached before has no effect.
+        // A second collection at the same time has no effect.
         gc.rise(at(6), 250, 150);
         gc.rise(at(8), 300, 150);
         for (oldest, until) in [
@@ -208,8 +212,8 @@ mod tests {
             [299, 300, 400].map(|oldest| gc.hiders(oldest).1),
             [at(0), at(8), at(9)]
         );
-        // While a snapshot is held, the first rise applies to it, and the last rise applies to later
-        // snapshots.
+        // While a snapshot is held, the first collection applies to it, and the last collection applies to
+        // later snapshots.
         for more in 1..1000 {
             gc.rise(at(9 + more), 400 + more as u64, 310);
         }

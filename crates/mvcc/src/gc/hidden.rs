@@ -138,15 +138,15 @@ impl TablePropertiesCollectorFactory for HiddenVersions {
     }
 }
 
-/// Counts the bytes that the compaction filter would drop if every version were a hider.
+/// Counts the bytes that the compaction filter would drop if every version hid the older ones.
 #[derive(Default)]
 struct Collector {
     groups: Groups,
-    /// Bytes of the groups that are in blob files.
+    /// The bytes of all groups that are in blob files.
     blobs: u64,
     /// The key of the last entry.
     key: Vec<u8>,
-    /// The time of the last version of its user key that the filter would see.
+    /// The time of the last version of the current user key that the filter would see.
     hider: Option<Timestamp>,
 }
 

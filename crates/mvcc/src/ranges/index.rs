@@ -13,15 +13,16 @@ use crate::reader::Reader;
 /// The range tombstones of a store. As long as there have never been any, which one load shows, nothing else
 /// is read.
 pub(crate) struct RangeIndex {
-    /// There are range tombstones, or have been since the store was opened. Set before the first are written:
-    /// a snapshot taken before the flag was visible has none of them.
+    /// True if the store has range tombstones, or had some since it was opened. Set before the first range
+    /// tombstone is written: a snapshot taken before the flag was visible has none.
     any: AtomicBool,
     current: Mutex<Current>,
 }
 
 struct Current {
     ranges: Option<Arc<Ranges>>,
-    /// A change is being written: snapshots taken now may have the old or the new range tombstones.
+    /// True while a change is being written: snapshots taken meanwhile may have the old or the new range
+    /// tombstones.
     is_changing: bool,
 }
 
@@ -48,8 +49,8 @@ impl RangeIndex {
     /// A snapshot, and the range tombstones it has.
     pub fn snapshot(&self, db: &Db, family: &ColumnFamily) -> Result<(Snapshot, Option<Arc<Ranges>>)> {
         let snapshot = db.snapshot();
-        // Relaxed: a snapshot that has any was taken after `any` was set, and the publication of the
-        // snapshot's writes publishes the flag too.
+        // A relaxed load suffices: a snapshot with range tombstones was taken after `any` was set, and the
+        // publication of the snapshot's writes publishes the flag too.
         if !self.any.load(Ordering::Relaxed) {
             return Ok((snapshot, None));
         }

@@ -18,8 +18,8 @@ use crate::time_interval::above;
 use crate::timestamp::Timestamp;
 use crate::version_iter::VersionIter;
 
-/// The number of hidden keys, for each step tried before a seek, after which an attempt is worthwhile: making
-/// the second iterator costs some dozens of steps.
+/// The scan skips hidden keys once it has met this number of them for each step that it tries before a seek:
+/// the creation of the second iterator costs some dozens of steps.
 const KEYS_PER_STEP: u32 = 4;
 
 /// The state of one scan.
@@ -90,7 +90,8 @@ impl<'a> Mask<'a> {
         Ok(())
     }
 
-    /// Moves to the previous such key, and leaves the iterator at its oldest version.
+    /// Moves from `user_key`, which the range tombstone of `fragment` at `mask` hides, to the previous key
+    /// that it may not hide, and leaves the iterator at the oldest version of that key.
     pub fn skip_backwards(
         &mut self,
         iter: &mut VersionIter,
@@ -116,8 +117,8 @@ impl<'a> Mask<'a> {
         Ok(())
     }
 
-    /// Adapts the patience. `in_vain`: the iterator walked over keys it could not skip, which the scan can do
-    /// by itself.
+    /// Adapts the number of hidden keys that triggers an attempt. `in_vain`: the second iterator stepped over
+    /// keys that it could not skip, which the scan can do by itself.
     fn learn(&mut self, in_vain: bool) {
         self.hidden = 0;
         if in_vain {

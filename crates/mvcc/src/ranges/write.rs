@@ -17,8 +17,8 @@ use crate::version_iter::VersionIter;
 /// The options of a range tombstone write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RangeTombstoneOptions {
-    /// Writes nothing if range tombstones hide all versions in the span already; a deletion of one key counts
-    /// as a version. Default: false.
+    /// Writes nothing if range tombstones already hide all versions in the span; the deletion of a single key
+    /// counts as a version too. Default: false.
     pub idempotent: bool,
     /// The statistics of the span, if the caller knows them. Its keys are then read only where table
     /// properties show times at or above that of the range tombstone, and with `idempotent` up to the first
@@ -229,15 +229,16 @@ impl MvccBatch<'_> {
         Ok(found)
     }
 
-    /// Fails if `span` has a version or range tombstone at or above `timestamp`. With `visible` it reads
-    /// every key, and adds up those that are not hidden.
+    /// Fails if `span` has a version or range tombstone at or above `timestamp`. With `visible` the check
+    /// reads every key, and adds to it the statistics of keys that are not hidden.
     fn check_not_newer(
         &mut self,
         span: Span<'_>,
         timestamp: Timestamp,
         visible: Option<&mut Visible>,
     ) -> Result<()> {
-        // The first such key, and the newest such time.
+        // The first key with a version or range tombstone at or above `timestamp`, and the newest time of all
+        // of these.
         let mut newer: Option<(Vec<u8>, Timestamp)> = None;
         let mut note = |key: &[u8], time: Timestamp| {
             let (first, newest) = newer.get_or_insert_with(|| (key.to_vec(), time));
@@ -289,7 +290,7 @@ impl MvccBatch<'_> {
 
 /// The versions that no range tombstone hides yet.
 struct Visible {
-    /// True if there is a version or a deletion.
+    /// True if a version or a deletion is not hidden.
     any: bool,
     /// The statistics of the live versions.
     live: MvccStats,

@@ -14,7 +14,7 @@ use super::model::{NOW, blobs, open_with};
 
 const KEYS: usize = 30;
 const VERSIONS: i64 = 12;
-/// The length of each value; values differ by key and version.
+/// The length of each value in bytes. Values differ by key and version.
 const LEN: usize = 300;
 
 struct Stage {

@@ -83,8 +83,8 @@ fn garbage_at_the_bottom_leaves_by_itself() {
         assert_eq!(files(&db), before, "nothing is hidden yet");
         collect(&db, &store, 8);
         let left = dump(&db).len() as u64;
-        // Each key keeps the version at 8 that a reader sees, and that at 9; and the versions hidden by one
-        // across a file's border.
+        // Each key keeps the version at 8, which a reader sees, and the version at 9. Versions that a version
+        // in another file hides stay too.
         assert!(
             left >= 2 * KEYS && left <= 2 * KEYS + before.len() as u64,
             "{style:?}: {left}"
@@ -188,7 +188,8 @@ fn files_with_little_to_lose_are_left_alone() {
     assert!((dump(&db).len() as u64) < KEYS + KEYS / 10);
 }
 
-/// A reverted version is not a hider, and files that would only be cleared by one are left alone.
+/// A reverted version does not hide older ones, and no file is rewritten for garbage that only such a version
+/// would hide.
 #[test]
 fn what_is_distrusted_has_nothing_rewritten() {
     let (db, store, gc) = open(Arc::new(MemFs::new()), CompactionStyle::Level);
@@ -210,8 +211,8 @@ fn what_is_distrusted_has_nothing_rewritten() {
     }
 }
 
-/// For any random sequence of collections and held readers, the rewrites end, and no file is rewritten in
-/// vain.
+/// For any random sequence of collections and held readers, the rewrites end, and no file is rewritten
+/// without dropping garbage.
 #[test]
 fn collections_come_to_rest() {
     let mut rng = rng::rng();

@@ -117,7 +117,8 @@ fn nobody_can_tell_whether_it_is_gone() {
             let mut batch = store.begin(NOW);
             let mut changed = model.clone();
             for _ in 0..rng.u32(1..8) {
-                // Removals above the threshold are no hiders: half of the rounds remove nothing.
+                // After a removal above the threshold, the removed version and earlier ones hide nothing:
+                // half of the rounds remove nothing.
                 match round % 2 {
                     0 => operate(&mut rng, &mut batch, &mut changed, threshold, false),
                     _ => write(&mut rng, &mut batch, &mut changed),

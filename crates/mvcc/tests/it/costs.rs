@@ -71,8 +71,8 @@ fn what_stays_costs_nothing() {
     }
 }
 
-/// Removes the oldest version of each of many keys: where many stay, a seek leads to it, which also yields
-/// the time of the one above.
+/// Removes the oldest version of each of many keys. If many versions of a key stay, a seek leads to the
+/// oldest one, and also yields the time of the version above it.
 #[test]
 fn one_version_of_each_key_costs_the_same_however_many_stay() {
     const KEYS: i64 = 64;

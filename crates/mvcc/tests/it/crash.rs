@@ -25,8 +25,8 @@ fn fill(store: &MvccStore, keys: u32, versions: i64) {
             }
         }
     }
-    // Keys that range tombstones delete: one range tombstone can be removed with what it hides, and one
-    // cannot yet.
+    // Keys that range tombstones delete: one range tombstone can be removed together with the versions it
+    // hides, and one cannot be removed yet.
     for name in [b"key7", b"key8"] {
         for version in 1..=5 {
             batch.put(name, time(version), Value::Bytes(b"value")).unwrap();

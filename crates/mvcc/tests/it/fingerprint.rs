@@ -96,7 +96,7 @@ fn write(rng: &mut TestRng, writes: &[Write]) -> Written {
         }
         batch.commit(&WriteOptions::default()).unwrap();
         if rng.one_in(3) {
-            // Rows are written, and reverted without a trace.
+            // These rows are written, and then reverted without a trace.
             let mut batch = store.begin(NOW);
             let late = Timestamp::from_secs(80);
             batch.put(b"c", late, Value::Bytes(b"gone")).unwrap();
@@ -193,7 +193,7 @@ fn the_same_history_has_the_same() {
     }
 }
 
-/// Garbage does not affect it, whether it was removed, left to compactions, or is still there.
+/// Garbage does not affect the fingerprint, whether it was removed, was left to compactions, or still exists.
 #[test]
 fn no_garbage_is_in_it() {
     let mut rng = rng::rng();

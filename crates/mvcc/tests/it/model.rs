@@ -716,7 +716,7 @@ fn compare(rng: &mut TestRng, db: &Db, reader: &Reader<'_>, model: &Model, thres
     }
 }
 
-/// One operation on the batch and the model. A failed one must have no effect.
+/// Applies one operation to the batch and the model. A failed operation must have no effect.
 pub fn operate(
     rng: &mut TestRng,
     batch: &mut StoreBatch<'_>,

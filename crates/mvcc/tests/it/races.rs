@@ -11,7 +11,7 @@ use vfs::MemFs;
 
 use super::model::{NOW, open, plain};
 
-/// For each key the value to be read, and whether it is inline.
+/// For each key, the value that a reader must see, and whether it is inline.
 type Live = BTreeMap<Vec<u8>, (Vec<u8>, bool)>;
 
 /// Many keys, so that a search through them takes as long as several writes.

@@ -51,7 +51,7 @@ fn told(db: &Db, field: usize) -> i64 {
 fn a_record_that_cannot_be_is_not_believed() {
     let db = open(Arc::new(MemFs::new()));
     fill(&store(&db));
-    // Bytes and counts of live data, of keys and of values, and the age of garbage.
+    // The fields 1 to 7 are the bytes and counts of live data, of keys and of values, and the age of garbage.
     for field in 1..8 {
         // A version written with a future time has a negative age once it is garbage.
         let less = if field == 7 { -1 << 40 } else { -1 };
@@ -85,7 +85,8 @@ fn a_record_that_cannot_be_is_not_believed() {
     assert!(told(&db, 1) < good, "the record is that of what there is");
 }
 
-/// Plausible numbers that cannot be after a collection: no garbage of that age is left then.
+/// Statistics are plausible in themselves, but impossible after a collection, which leaves no garbage of that
+/// age.
 #[test]
 fn a_collection_notices_garbage_that_cannot_have_been_left() {
     let db = open(Arc::new(MemFs::new()));

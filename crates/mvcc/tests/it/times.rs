@@ -76,7 +76,7 @@ fn a_collection_up_to_no_time_removes_nothing() {
     }
 }
 
-/// A lifetime that reaches back before all times changes nothing.
+/// A collection whose lifetime is longer than all times removes nothing.
 #[test]
 fn a_lifetime_longer_than_time_collects_nothing() {
     let (db, store) = store(BatchOptions::default());

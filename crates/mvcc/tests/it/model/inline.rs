@@ -5,7 +5,7 @@ use testkit::rng::TestRng;
 
 use super::{Model, key, plain, span, within};
 
-/// One operation on the batch and the model. A failed one must have no effect.
+/// Applies one operation on inline values to the batch and the model. A failed operation must have no effect.
 pub(super) fn operate(rng: &mut TestRng, batch: &mut StoreBatch<'_>, model: &mut Model) {
     let key = key(rng);
     let current = model.inline.get(&key).cloned();

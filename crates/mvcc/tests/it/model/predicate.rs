@@ -6,7 +6,8 @@ use testkit::rng::TestRng;
 
 use super::{Model, any_time, is_negative, span};
 
-/// One such deletion on the batch and the model. A failed one must have no effect.
+/// Deletes the keys of a span that were written after a time, from the batch and the model. A failed deletion
+/// must have no effect.
 pub(super) fn operate(
     rng: &mut TestRng,
     batch: &mut StoreBatch<'_>,
