@@ -25,11 +25,12 @@ const FIRST_NODE_CHUNK: usize = 512;
 /// The maximum size of a chunk for nodes, in bytes.
 const NODE_CHUNK: usize = 32 << 10;
 
-/// All addresses are below this: a process gets only 48 bits unless it asks for more.
+/// An upper bound of all addresses: a process gets only 48 bits unless it asks for more.
 const ADDRESS_END: u64 = 1 << 48;
 
 const HUGE_PAGE: usize = 2 << 20;
-/// This is at least the page size of every supported platform.
+/// The length of a mapped block is a multiple of this, which is at least the page size of every supported
+/// platform.
 #[cfg(target_os = "linux")]
 const SMALL_PAGE: usize = 64 << 10;
 
@@ -51,7 +52,7 @@ struct Region {
 }
 
 impl Region {
-    /// The sum of the lengths of all its chunks.
+    /// The sum of the lengths of all chunks in the list.
     fn total(&self) -> usize {
         // SAFETY: chunks are published with Release after their header was written, and live as long as the
         // arena.
@@ -82,7 +83,7 @@ impl Region {
 struct Block {
     start: NonNull<u8>,
     layout: Layout,
-    /// The memory was mapped from the system, not allocated.
+    /// True if the memory was mapped from the system, and false if it was allocated.
     mapped: bool,
 }
 
@@ -170,8 +171,8 @@ impl Arena {
     /// Takes `len` bytes of `chunk`, if there is one and it has room.
     #[inline]
     fn cut(&self, chunk: *mut Chunk, len: usize) -> Option<NonNull<u8>> {
-        // SAFETY: chunks are published with Release after their header was written, and live as long as the
-        // arena.
+        // SAFETY: chunks are published with Release after their header was written, and chunks live as long
+        // as the arena.
         let header = unsafe { chunk.as_ref() }?;
         let offset = header.used.fetch_add(len, Ordering::Relaxed);
         // `used` cannot wrap: a thread that finds too little room takes a new chunk, so `used` exceeds `len`
@@ -262,8 +263,8 @@ fn ask_for_huge_pages(block: NonNull<u8>, len: usize) {
     let _ = (block, len);
 }
 
-/// Memory of that size, in whole pages, and alignment, mapped from the system; `None` if the system refuses
-/// or mappings are not used.
+/// Memory of the size and alignment of `layout`, in whole pages, mapped from the system; `None` if the system
+/// refuses or mappings are not used.
 fn map(layout: Layout) -> Option<NonNull<u8>> {
     #[cfg(target_os = "linux")]
     {
@@ -304,7 +305,8 @@ impl Drop for Arena {
                 layout,
                 mapped,
             } = block;
-            // SAFETY: mapped or allocated with this layout, and no piece of it outlives the arena.
+            // SAFETY: the block was mapped or allocated with this layout, and no piece of it outlives the
+            // arena.
             unsafe {
                 #[cfg(target_os = "linux")]
                 if mapped {

@@ -13,7 +13,7 @@ use base::{Error, Result};
 
 use crate::entry::{Entry, Target};
 
-/// The checks that a memtable makes. The default makes none.
+/// The checks of entries that a memtable makes. The default makes none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Checks {
     /// Bytes of the checksum in front of each entry; 0 for none.

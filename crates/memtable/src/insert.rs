@@ -23,8 +23,8 @@ pub(crate) struct Near {
     leaf: Child,
     /// The fence of the leaf while it is open in the remembered generation.
     fence: Fence,
-    /// Two consecutive entries went to this leaf. Otherwise the leaf is not tried, because the keys that
-    /// bound it are seldom in a cache.
+    /// True if two consecutive entries went to this leaf. If not, the leaf is not tried, because the keys
+    /// that bound it are seldom in a cache.
     hot: bool,
 }
 
@@ -68,9 +68,9 @@ enum Added {
 /// A new right neighbour of a node.
 #[derive(Clone, Copy)]
 enum Next {
-    /// The upper half of the node before it, which keeps only its lower half.
+    /// The new node is the upper half of the node before it, which keeps only its lower half.
     Half(Child),
-    /// A child that is in no other node.
+    /// The new node is a child that is in no other node.
     Other(Child),
 }
 

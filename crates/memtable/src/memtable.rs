@@ -151,7 +151,7 @@ impl Memtable {
     /// If key or value have 4 GiB or more, which no write batch can hold.
     pub fn add(&self, seqno: SeqNo, kind: Kind, user_key: &[u8], value: &[u8]) -> bool {
         if self.tree.checks.width > 0 {
-            // A corrupt entry on the way is reported by a later read or flush.
+            // A corrupt entry that the insertion has met is reported by a later read or flush.
             return self
                 .add_copied(seqno, kind, user_key, value, None)
                 .unwrap_or(true);
@@ -171,7 +171,7 @@ impl Memtable {
                     let near = &mut places[self.tree.identity() as usize % PLACES];
                     self.tree.insert(user_key, trailer, value, ptr::null(), near)
                 }
-                // The user's comparator writes into a memtable itself.
+                // The comparator of the user may itself write into a memtable on this thread.
                 Err(_) => self
                     .tree
                     .insert(user_key, trailer, value, ptr::null(), &mut Near::new()),

@@ -214,8 +214,8 @@ pub(crate) struct Node {
 }
 
 const MAX_SKIP: u32 = (1 << 24) - 1;
-/// Some keys in the node's range may not begin with the skipped bits, which are whole bytes. The node's
-/// [`reference`](Node::reference) has those bytes.
+/// True if some keys in the node's range may not begin with the skipped bits, which are whole bytes. The
+/// node's [`reference`](Node::reference) has those bytes.
 const CHECKED: u32 = 1 << 24;
 const LEVEL_SHIFT: u32 = 25;
 
@@ -225,15 +225,15 @@ pub(crate) struct Content {
     /// The children of an inner node.
     children: [Child; SLOTS],
     len: usize,
-    /// If the keys are too few to predict the prefix of future keys: some keys that are about as far from
-    /// them as the future ones will be; null for none.
+    /// If the keys are too few to predict the prefix of future keys: some other keys, which are about as far
+    /// from them as future keys will be; null for none.
     samples: [*const Entry; 2],
     /// The node it is copied from, null if it is new, and its prefixes of the keys.
     source: *const Node,
     prefixes: [u32; SLOTS],
 }
 
-/// Prefixes this far apart leave room for further ones between them.
+/// The distance of prefixes that leaves room for further prefixes between them.
 const SPREAD: u32 = 1 << 7;
 
 /// True if the prefixes ascend and leave room for further ones between them.

@@ -15,7 +15,7 @@ pub(crate) struct PrefixRule {
     kind: Kind,
     /// Bytes of the timestamp at the end of each key, which the prefix leaves out.
     timestamp: usize,
-    /// Keys may be checked against a key of the tree. False where entries may be corrupt.
+    /// True if keys may be checked against a key of the tree; false if entries may be corrupt.
     pub(crate) checks: bool,
 }
 
@@ -23,7 +23,7 @@ pub(crate) struct PrefixRule {
 enum Kind {
     Ascending,
     Descending,
-    /// A custom order that states what it compares first.
+    /// A custom order that returns the leading parts of a key, which it compares first.
     Parts(UserComparator),
     /// A custom order without such information: every prefix is 0.
     Unknown,
@@ -77,8 +77,9 @@ impl PrefixRule {
         }
     }
 
-    /// The same, where some keys may not begin with the first `skip` bits of `reference`, which are whole
-    /// bytes: keys before those get the least prefix, and keys after them the greatest.
+    /// The prefix of a key from its bit `skip` on, where some keys may not begin with the first `skip` bits
+    /// of `reference`, which are whole bytes. Keys that sort before these bits get the least prefix, and keys
+    /// after them the greatest.
     #[inline]
     pub(crate) fn prefix_checked(&self, user_key: &[u8], skip: usize, reference: &[u8]) -> u32 {
         let ascending = |key: &[u8]| PrefixRule::checked(key, &reference[..skip / 8]);
@@ -92,7 +93,7 @@ impl PrefixRule {
         }
     }
 
-    /// The four bytes after `common`, of a key that may not begin with that.
+    /// The four bytes after `common`, of a key that may not begin with `common`.
     #[inline]
     fn checked(key: &[u8], common: &[u8]) -> u32 {
         match key.get(..common.len()) {
@@ -169,7 +170,7 @@ fn high_bits(number: u64, skip: usize) -> u32 {
     (number.checked_shl(skip as u32).unwrap_or(0) >> (NUMBER_BITS - 32)) as u32
 }
 
-/// The prefix, taken from the four bytes in which it begins.
+/// Returns the prefix of a key from the four bytes in which the prefix begins.
 #[inline]
 fn cut(bytes: u32, skip: usize) -> u32 {
     (bytes << (skip % 8)) >> (u32::BITS - PREFIX_BITS)

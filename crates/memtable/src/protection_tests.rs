@@ -145,7 +145,7 @@ fn a_bit_turned_at_any_byte_of_an_entry_is_noticed_by_a_walk_and_by_a_read_of_it
     for (key, seqno) in rows() {
         let (start, front, len) = place(&table, &key);
         for at in 0..front + len {
-            // The bits of the lengths before and after the checksum, too.
+            // The flipped bits include those of the lengths, and those before and after the checksum.
             let address = start.wrapping_sub(front).wrapping_add(at);
             for bit in [0, 3, 7] {
                 let flip = Flip::new(address, bit);
@@ -219,7 +219,7 @@ fn a_key_out_of_order_is_noticed_without_checksums() {
         drop(flip);
     }
     assert_eq!(walk(&table).unwrap(), rows().len());
-    // A Get whose search is misled by the corrupt row that it looks for.
+    // A Get must report the corrupt row for which it looks, even if the row misleads its search.
     let key = &rows()[30].0;
     let (start, _, _) = place(&table, key);
     let flip = Flip::new(start.wrapping_add(LENGTHS + 4), 3);

@@ -164,7 +164,8 @@ fn memory_is_what_was_taken_and_small_tables_take_little() {
     assert!(table.memory_usage() <= allocated && allocated <= table.memory_usage() + (2 << 20));
 }
 
-/// Lengths, key, sequence number and value are 126 bytes. The rest is nodes, of which few are unused.
+/// Lengths, key, sequence number and value are 126 bytes. The rest of the memory is nodes, of which few are
+/// unused.
 #[test]
 fn a_row_takes_few_bytes_more_than_it_has() {
     let mut rng = testkit::rng();
@@ -585,7 +586,7 @@ fn readers_see_all_that_was_added_before_they_looked() {
     let seed = testkit::rng().seed();
     for shared in [&b""[..], b"a beginning that all keys share"] {
         let table = bytewise();
-        // The number of entries of each writer that are certainly there.
+        // The number of entries of each writer that were certainly added before.
         let done: [AtomicU64; WRITERS as usize] = Default::default();
         let key_of = |writer: u64, i: u64| {
             // Neighbours in the order come from different writers at different times.

@@ -491,8 +491,8 @@ impl Tree {
         }
     }
 
-    /// Returns the same place, or the place of the fence if `self` is at or beyond that: a closed leaf may be
-    /// outdated there.
+    /// Returns the same place; or, if `self` is at or beyond the fence, the place of the fence, because a
+    /// closed leaf may be outdated there.
     #[inline]
     fn within_fence(&self, place: LeafPosition) -> LeafPosition {
         // SAFETY: the place is of this tree.
@@ -600,7 +600,8 @@ impl Tree {
         }
     }
 
-    /// The first place in the leaf after that of `place`, if it has the same parent and that still names it.
+    /// The first place in the leaf after that of `place`, if both leaves have the same parent, and the parent
+    /// still names the leaf.
     ///
     /// # Safety
     /// `place` is of this tree.
@@ -782,7 +783,7 @@ impl Tree {
             false => to.position,
         };
         for position in first..end {
-            // SAFETY: a live position of a leaf of this tree.
+            // SAFETY: `position` is live in a leaf of this tree.
             prefetch(unsafe { (*to.leaf).entry(to.order, position) }.cast());
         }
     }
@@ -802,7 +803,7 @@ impl Tree {
             false => to.position,
         };
         for position in farthest..=first {
-            // SAFETY: a live position of a leaf of this tree.
+            // SAFETY: `position` is live in a leaf of this tree.
             prefetch(unsafe { (*to.leaf).entry(to.order, position) }.cast());
         }
     }

@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use crate::entry::Entry;
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 
-/// The maximum number of rows that room is reserved for.
+/// The maximum number of rows for which room is reserved in advance.
 const MAX_ROOM: usize = (1 << 20) / size_of::<NonNull<Entry>>();
 
 /// Entries in the arena of a memtable that its tree does not hold yet.

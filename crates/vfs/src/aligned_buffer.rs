@@ -15,7 +15,7 @@ pub(crate) struct AlignedBuffer {
     layout: Layout,
 }
 
-// SAFETY: it owns its bytes as a `Box<[u8]>` does.
+// SAFETY: the buffer owns its bytes as a `Box<[u8]>` does.
 unsafe impl Send for AlignedBuffer {}
 
 // SAFETY: the type is `Sync` for the same reason as it is `Send`.
@@ -42,14 +42,14 @@ impl AlignedBuffer {
 impl Deref for AlignedBuffer {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        // SAFETY: that many bytes were allocated, zeroed, and are ours.
+        // SAFETY: `layout.size()` bytes were allocated, zeroed, and are ours.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.layout.size()) }
     }
 }
 
 impl DerefMut for AlignedBuffer {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: that many bytes were allocated, zeroed, and are ours alone.
+        // SAFETY: `layout.size()` bytes were allocated, zeroed, and are ours alone.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.layout.size()) }
     }
 }

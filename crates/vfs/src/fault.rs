@@ -55,8 +55,8 @@ struct Rules {
 enum Fate {
     /// The operation is done as usual.
     Done,
-    /// The operation is done, then reported as failed. A number from 0 to 1 gives the part of an append that
-    /// is done.
+    /// The operation is done, and then reported as failed. The number, from 0 to 1, is the part of an append
+    /// that is done.
     DoneButFails(Error, f64),
     /// A read returns only a part of its bytes.
     Short(f64),
@@ -108,7 +108,7 @@ impl Control {
         for call in calls {
             call(op, path);
         }
-        // A `Call` may have waited while another thread crashed the file system.
+        // A rule's function may have waited while another thread crashed the file system.
         if self.crashed.load(Ordering::SeqCst) {
             return Err(Control::crash_error(op, path));
         }

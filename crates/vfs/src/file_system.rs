@@ -56,7 +56,8 @@ pub struct OpenOptions {
     pub mmap: bool,
     /// The readahead. Default: [`Access::Normal`].
     pub access: Access,
-    /// The storage the file is on, as far as the caller knows: a hint, which the implementations here ignore.
+    /// The kind of storage that holds the file, as far as the caller knows: a hint, which the implementations
+    /// in this crate ignore.
     pub temperature: Temperature,
 }
 
@@ -74,16 +75,16 @@ pub struct CreateOptions {
     /// Disk space in bytes to claim at a time, ahead of the data and without a change of the file's length. A
     /// hint; logs that are extended ahead ignore it. Default: 0, none.
     pub preallocate: u64,
-    /// Asks the kernel to start writing to disk after each such number of bytes, so that a later sync has
-    /// little left to do. It waits for nothing and makes nothing durable. The newest mebibyte is excluded; a
-    /// log checks this every 32 KiB. Ignored with `direct`. Default: 0, never.
+    /// Asks the kernel to start writing to disk each time this number of bytes was appended, so that a later
+    /// sync has little left to do. It waits for nothing and makes nothing durable. The newest mebibyte is
+    /// excluded; a log checks this every 32 KiB. Ignored with `direct`. Default: 0, never.
     pub bytes_per_sync: u64,
-    /// Each such request also waits until the previous one is complete, so that never much more data is in
-    /// flight. If the file system cannot start a write without waiting, it is an fdatasync. This makes
-    /// nothing durable either. Default: false.
+    /// Each request of `bytes_per_sync` also waits until the previous request is complete, so that never much
+    /// more data is in flight. If the file system cannot start a write without waiting, it is an fdatasync.
+    /// This makes nothing durable either. Default: false.
     pub strict_bytes_per_sync: bool,
     /// How often the file will be read: a hint for file systems with several kinds of storage, which the
-    /// implementations here ignore.
+    /// implementations in this crate ignore.
     pub temperature: Temperature,
 }
 
@@ -233,10 +234,10 @@ pub trait RandomAccessFile: Send + Sync + Debug {
     /// beyond [`len`](RandomAccessFile::len), unless the file is mapped.
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize>;
 
-    /// The length in bytes at the time it was opened.
+    /// The length of the file in bytes when it was opened.
     fn len(&self) -> u64;
 
-    /// True if it was empty when it was opened.
+    /// True if the file was empty when it was opened.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -273,8 +274,8 @@ pub trait RandomAccessFile: Send + Sync + Debug {
         )
     }
 
-    /// Passes its [`len`](RandomAccessFile::len) bytes from the front to `each`, [`PIECE`] bytes at a time,
-    /// and stops at the first error. A file that has become shorter is `Corruption`, as for
+    /// Passes the [`len`](RandomAccessFile::len) bytes of the file from the front to `each`, [`PIECE`] bytes
+    /// at a time, and stops at the first error. A file that has become shorter is `Corruption`, as for
     /// [`read_exact_at`](RandomAccessFile::read_exact_at).
     fn for_each_piece(&self, each: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let mut buffer = vec![0; self.len().min(PIECE as u64) as usize];
@@ -306,8 +307,9 @@ pub trait WritableFile: Send + Debug {
     /// call tears it at a byte. In other files, it may stay in our buffer.
     fn append(&mut self, data: &[u8]) -> Result<()>;
 
-    /// For [`FaultFs`](crate::FaultFs): fails with `error` as an append of `data` fails whose first `part`
-    /// bytes reached the file. Returns the error. Default: those bytes are appended, and stay.
+    /// Fails with `error`, as an append of `data` of which the first `part` bytes reached the file. Used by
+    /// [`FaultFs`](crate::FaultFs). Returns the error. Default: those bytes are appended, and stay in the
+    /// file.
     fn append_partly(&mut self, data: &[u8], part: usize, error: Error) -> Error {
         self.append(&data[..part]).err().unwrap_or(error)
     }
@@ -358,10 +360,10 @@ pub trait FileSync: Send + Sync + Debug {
     /// Makes durable all bytes that the kernel has (`fdatasync`).
     fn sync(&self) -> Result<()>;
 
-    /// Begins a sync, and returns the rest of it, which any thread may run beside those of other files: for
-    /// [`sync_together`](crate::sync_together()). Once it was run, the next call of [`sync`](FileSync::sync)
-    /// returns its result, and syncs nothing: so the file must not be written to any more. `None` if syncs of
-    /// several files gain nothing by running at the same time. Default: `None`.
+    /// Begins a sync, and returns the rest of it, which any thread may run while other threads sync other
+    /// files: for [`sync_together`](crate::sync_together()). Once it was run, the next call of
+    /// [`sync`](FileSync::sync) returns its result, and syncs nothing: so the file must not be written to any
+    /// more. `None` if syncs of several files gain nothing by running at the same time. Default: `None`.
     fn ahead(self: Arc<Self>) -> Option<Ahead> {
         None
     }

@@ -14,7 +14,7 @@ use base::perf;
 
 macro_rules! io_stats {
     ($( $(#[$doc:meta])+ $field:ident; )+) => {
-        /// The counters of a thread since it began. Times are in nanoseconds.
+        /// The counters of a thread since the thread began. Times are in nanoseconds.
         ///
         /// ```
         /// # use esker_vfs as esker;
@@ -111,7 +111,7 @@ pub(crate) fn count_write(bytes: usize) {
     add(|cells| &cells.bytes_written, bytes as u64);
 }
 
-/// Adds the time it lives to one of the counters, and the CPU time to another.
+/// A timer that adds the time of its life to one counter, and the CPU time to another.
 #[must_use = "keep the timer: its drop ends the measurement"]
 pub(crate) struct Timer {
     wall: Option<(Stopwatch, Field)>,

@@ -78,8 +78,8 @@ impl MemFs {
         state.removed.len()
     }
 
-    /// The file system as the next process finds it if this one dies now. All data in the kernel survives;
-    /// unsynced data stays unsynced. Writers and locks of this process do not affect the clone.
+    /// The file system as the next process finds it if the current process dies now. All data in the kernel
+    /// survives; unsynced data stays unsynced. Writers and locks of this process do not affect the clone.
     pub fn process_death_clone(&self) -> MemFs {
         self.cloned(|tree, files| {
             let mut copies = Copies::default();

@@ -54,7 +54,8 @@ pub struct FileOperation<'a> {
 
 /// An observer of operations on the contents of files.
 pub trait FileObserver: Send + Sync + Debug {
-    /// An operation is complete. Called on its thread, under whatever locks that thread holds.
+    /// Called when an operation is complete, on the thread of the operation and with any locks that the
+    /// thread holds.
     fn finished(&self, operation: &FileOperation<'_>);
 }
 

@@ -91,7 +91,7 @@ impl Op {
         }
     }
 
-    /// True if it may change the state after a crash.
+    /// True if the operation may change the state after a crash.
     pub fn is_change(self) -> bool {
         match self {
             Op::Create

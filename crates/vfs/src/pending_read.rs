@@ -25,7 +25,7 @@ pub struct ReadBuffer {
 }
 
 impl ReadBuffer {
-    /// Sets its length to `len` bytes, which are undefined until they are written.
+    /// Sets the length of the buffer to `len` bytes, which are undefined until they are written.
     pub fn resize(&mut self, len: usize) -> &mut [u8] {
         self.aligned(len, DIRECT_ALIGNMENT)
     }
@@ -151,7 +151,8 @@ impl PendingRead {
         PendingRead(ReadState::InFlight(read))
     }
 
-    /// Shows the read's result to `told` when it is waited for; not if the read is dropped before.
+    /// Passes the read's result to `told` when a caller waits for the read, but not if the read is dropped
+    /// before.
     pub fn telling(self, told: impl FnOnce(&Result<ReadBuffer>) + Send + 'static) -> PendingRead {
         self.then(|result| {
             told(&result);
@@ -159,8 +160,9 @@ impl PendingRead {
         })
     }
 
-    /// Replaces the read's result with that of `finish` when it is waited for: for a file system that changes
-    /// the bytes that another one reads. `finish` does not run if the read is dropped before.
+    /// Replaces the read's result with that of `finish` when a caller waits for the read. For a file system
+    /// that changes the bytes that another file system reads. `finish` does not run if the read is dropped
+    /// before.
     pub fn then(
         self,
         finish: impl FnOnce(Result<ReadBuffer>) -> Result<ReadBuffer> + Send + 'static,
@@ -168,7 +170,7 @@ impl PendingRead {
         PendingRead::in_flight(Box::new(Then { read: self, finish }))
     }
 
-    /// Waits for its end and returns its bytes: fewer than requested only at the end of the file.
+    /// Waits for the end of the read and returns its bytes: fewer than requested only at the end of the file.
     ///
     /// Errors: those of the file system.
     pub fn wait(self) -> Result<ReadBuffer> {
@@ -187,7 +189,7 @@ impl PendingRead {
     }
 }
 
-/// A read whose result is changed when it is waited for.
+/// A read whose result is changed when a caller waits for it.
 struct Then<F> {
     read: PendingRead,
     finish: F,

@@ -104,8 +104,8 @@ const PERIODS_PER_TUNE: u32 = 100;
 /// The rate is never tuned below this fraction of the maximum.
 const RANGE: u64 = 20;
 
-/// Percentages of the periods that left a request waiting, below which the rate falls, and above which it
-/// rises.
+/// The percentage of periods that left a request waiting below which the rate falls, and the percentage above
+/// which it rises.
 const WATERMARKS: (u64, u64) = (50, 90);
 
 /// The percentage by which one adjustment changes the rate.
@@ -206,17 +206,17 @@ impl RateLimiter {
         })
     }
 
-    /// Waits until `bytes` may be moved, if `op` counts. A request larger than a period's share takes several
-    /// periods.
+    /// Waits until `bytes` may be read or written, if operations of the kind `op` count. A request larger
+    /// than a period's share takes several periods.
     ///
     /// Nothing ends the wait early: a caller that may be stopped uses [`request_while`](Self::request_while).
     pub fn request(&self, bytes: u64, priority: IoPriority, op: OpType) {
         self.request_while(bytes, priority, op, || true);
     }
 
-    /// Requests bytes as [`request`](Self::request) does, as long as `goes_on` returns true: it is called
-    /// before the wait, at each refill and at each [`wake`](Self::wake), under the limiter's lock. False if
-    /// it ended the wait; the bytes granted by then are lost.
+    /// Requests bytes as [`request`](Self::request) does, as long as `goes_on` returns true. `goes_on` is
+    /// called before the wait, at each refill and at each [`wake`](Self::wake), under the limiter's lock.
+    /// Returns false if `goes_on` ended the wait; the bytes granted by then are lost.
     pub fn request_while(
         &self,
         bytes: u64,
@@ -243,8 +243,8 @@ impl RateLimiter {
                 return false;
             }
             if let Some(early) = self.refill_if_due(&mut grants) {
-                // The wait uses the machine's clock; the limiter's clock then decides whether the period is
-                // over.
+                // The wait for the end of a period uses the machine's clock; the limiter's clock then decides
+                // whether the period is over.
                 self.granted.wait_for(&mut grants, early);
             }
             if !grants.queues[class].iter().any(|request| request.id == id) {
@@ -270,7 +270,7 @@ impl RateLimiter {
 
     /// Makes all waits in [`request_while`](Self::request_while) call `goes_on`.
     pub fn wake(&self) {
-        // The lock ensures that no thread is between that call and its wait.
+        // The lock ensures that no thread is between its call of `goes_on` and its wait.
         let _grants = self.grants.lock();
         self.granted.notify_all();
     }
@@ -413,7 +413,8 @@ impl Grants {
 
     /// Begins a period of `share` bytes, and grants them to the waiting requests.
     fn refill(&mut self, now: Duration, period: Duration, share: u64, fairness: u32) {
-        // A small delay is made up for, a long idle time is not.
+        // After a small delay the next period begins where the last one ended; a long idle time is not made
+        // up for.
         self.next_refill = match self.next_refill + period {
             next if next > now => next,
             _ => now + period,

@@ -14,7 +14,7 @@ use crate::{Ahead, FileSync, io_stats};
 /// The maximum number of threads that sync, with the caller's. More save no commits.
 const THREADS: usize = 8;
 
-/// A finished file whose sync has begun, as far as its file system can begin one.
+/// A finished file whose sync has begun, if its file system can begin a sync without waiting for it.
 pub struct BegunSync {
     file: Arc<dyn FileSync>,
     ahead: Option<Ahead>,
@@ -77,7 +77,7 @@ fn run_beside(jobs: Vec<Ahead>) {
     let started: Vec<_> = started.collect();
     work(&left);
     for helper in started {
-        // A job that panics has kept no result: the sync that follows does its work.
+        // A job that panics has stored no result, so the sync that follows does the work itself.
         let _panicked = helper.join();
     }
 }
@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts its syncs ahead and the later ones, and fails if it is told to.
+    /// A file that counts its syncs ahead and its later syncs, and fails if `fails` is set.
     #[derive(Debug, Default)]
     struct Counted {
         gains: bool,

@@ -1,4 +1,4 @@
-//! The place of WAL compression in a build without the feature `zstd`: a log that needs it is refused.
+//! The replacement of WAL compression in a build without the feature `zstd`: a log that needs it is refused.
 
 use base::{Error, Result};
 

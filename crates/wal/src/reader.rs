@@ -106,7 +106,7 @@ pub struct Reader {
     /// Some whole blocks of the file; the last may be short at the end of the file.
     chunk: Vec<u8>,
     chunk_offset: u64,
-    /// The number of blocks per read, if the file has as many.
+    /// The number of blocks per read, or fewer at the end of the file.
     chunk_blocks: usize,
     /// Offsets in `chunk`: the next physical record, and the end of its block.
     position: usize,
@@ -629,7 +629,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// Drops an unfinished record; in two of the modes that is corruption.
+    /// Drops an unfinished record; in two of the recovery modes an unfinished record is corruption.
     fn cut_off(&mut self, offset: u64, bytes: usize, reason: &str) -> Result<()> {
         match self.mode {
             RecoveryMode::TolerateCorruptedTailRecords | RecoveryMode::SkipAnyCorruptedRecords => {
@@ -650,7 +650,7 @@ impl Reader {
         }
         let error = Error::corruption(reason).at(offset).in_file(self.file.path());
         if self.mode == RecoveryMode::PointInTime {
-            // The user should see the first reason for the stop.
+            // The first reason for the stop is kept, because that is the one the user should see.
             self.end.get_or_insert(End::Stopped(error));
             return Ok(Go::NoFurther);
         }

@@ -138,7 +138,7 @@ pub(crate) fn read_all(reader: &mut Reader) -> Outcome {
             Err(error) => break Some(error),
         }
     };
-    // Further calls return the same end, or the same error.
+    // Further calls must return the same end, or the same error.
     match (&error, reader.read_record()) {
         (None, again) => assert!(again.unwrap().is_none()),
         (Some(error), again) => assert_eq!(again.unwrap_err().to_string(), error.to_string()),

@@ -16,8 +16,8 @@ use crate::format::{
 #[cfg(not(feature = "zstd"))]
 use crate::no_compression::FrameWriter;
 
-/// The scratch buffer keeps at most this many bytes between records, so that the memory of a huge batch is
-/// freed.
+/// The maximum number of bytes that the scratch buffer keeps between records, so that the memory of a huge
+/// batch is freed.
 const SCRATCH_KEPT: usize = 1 << 20;
 
 /// The maximum number of bytes of records that are kept until a flush: RocksDB's
@@ -33,13 +33,13 @@ const COMPRESSED_FRAGMENT: usize = 16 << 10;
 pub struct WriterOptions {
     /// The number in the file's name; its low half goes into recyclable headers.
     pub log_number: u64,
-    /// Writes recyclable headers, by which a reader distinguishes these records from the file's former
-    /// contents. Required if an old file is overwritten. Default: false.
+    /// Whether to write recyclable headers, by which a reader distinguishes these records from the file's
+    /// former contents. Required if an old file is overwritten. Default: false.
     pub recyclable: bool,
     /// `None` (the default) or `Zstd`; RocksDB supports no other for a WAL.
     pub compression: CompressionType,
-    /// Records stay in the writer's memory until [`flush`](Writer::flush), or until there are 1 MiB of them;
-    /// process death loses them. Default: false.
+    /// Whether records stay in the writer's memory until [`flush`](Writer::flush), or until there are 1 MiB
+    /// of them; process death loses them. Default: false.
     pub manual_flush: bool,
 }
 
@@ -64,13 +64,13 @@ pub struct Writer {
     file: Box<dyn WritableFile>,
     log_number: u32,
     recyclable: bool,
-    /// The used bytes of the current block; may be a whole block.
+    /// The number of used bytes in the current block; a whole block if it is full.
     block_used: usize,
     /// The physical records of one logical record.
     scratch: Vec<u8>,
     frames: Option<FrameWriter>,
     manual_flush: bool,
-    /// Physical records not passed to the file yet.
+    /// The physical records that were not passed to the file yet.
     unflushed: Vec<u8>,
     announced: BTreeMap<u32, u16>,
 }
@@ -200,7 +200,8 @@ impl Writer {
                 self.scratch.resize(self.scratch.len() + BLOCK_SIZE - used, 0);
                 used = 0;
             }
-            // With room for exactly one header this is an empty first fragment, as RocksDB writes it.
+            // If the block has room for exactly one header, the first fragment is empty, as RocksDB writes
+            // it.
             let room = (BLOCK_SIZE - used - header_len).min(longest);
             let (fragment, after) = rest.split_at(rest.len().min(room));
             let ty = match (begin, after.is_empty()) {

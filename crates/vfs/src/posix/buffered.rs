@@ -47,8 +47,8 @@ impl FileSync for SyncHandle {
     }
 
     fn ahead(self: Arc<Self>) -> Option<Ahead> {
-        // A hint: the file gets its place on the disk now, and files that do so before one commit of the
-        // journal share it.
+        // This is a hint: the file gets its place on the disk now, so that several files can share the next
+        // commit of the journal.
         if let Ok(metadata) = self.file.metadata() {
             let _unsupported = sys::start_writeback(&self.file, 0, metadata.len());
         }

@@ -12,7 +12,7 @@ use super::sys;
 use crate::aligned_buffer::AlignedBuffer;
 use crate::{CreateOptions, FileSync, WritableFile};
 
-/// Bytes per write: enough for a disk to run at full speed.
+/// The number of bytes per write: enough for a disk to run at full speed.
 const BUFFER: usize = 1 << 20;
 
 /// A file opened with `O_DIRECT`.

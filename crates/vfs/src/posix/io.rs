@@ -99,8 +99,8 @@ impl Preallocation {
     }
 }
 
-/// The newest bytes, whose writeback is not started yet: file systems that write neighbouring pages along
-/// would write the growing last page again and again.
+/// The number of newest bytes whose writeback is not started yet: file systems that write neighbouring pages
+/// together would otherwise write the growing last page again and again.
 const WRITEBACK_MARGIN: u64 = 1 << 20;
 const WRITEBACK_ALIGNMENT: u64 = 4096;
 
@@ -151,7 +151,8 @@ impl Writeback {
             false => sys::start_writeback(file, self.started, target - self.started),
         };
         match started {
-            // If writeback cannot be started without waiting, a strict file waits for a sync.
+            // If writeback cannot be started without waiting, a file with `strict_bytes_per_sync` waits for a
+            // sync.
             Err(error) if error.kind() == io::ErrorKind::Unsupported && self.strict => sync(file, false)?,
             Err(error) if error.kind() == io::ErrorKind::Unsupported => self.every = 0,
             result => result?,

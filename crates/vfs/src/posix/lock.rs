@@ -32,7 +32,8 @@ fn id(metadata: &Metadata) -> FileId {
     (metadata.dev(), metadata.ino())
 }
 
-/// The files that this process has locked. Held while a lock is taken or released, which does not wait.
+/// The files that this process has locked. The mutex is held while a lock is taken or released, which never
+/// waits.
 static LOCKED: Mutex<Option<HashMap<FileId, LockKind>>> = Mutex::new(None);
 
 /// The beginning of the file's text; the process id follows.
@@ -84,7 +85,7 @@ fn lock_as(path: &Path, kinds: &[LockKind]) -> Result<Box<dyn FileLock>> {
         .map_err(failed)?;
     let id = id(&file.metadata().map_err(failed)?);
     if let Some(kind) = table.get(&id) {
-        // Another name of a locked file was moved here since the check.
+        // After the check above, a file that this process has locked may have been renamed to this path.
         if *kind == LockKind::Process {
             // Closing the descriptor would release that lock.
             std::mem::forget(file);
@@ -123,7 +124,7 @@ fn refused(path: &Path, file: &File, e: io::Error) -> Error {
     let noted = || Some(format!("process {}", noted_pid(file)?));
     let holder: Option<String> = match sys::lock_holder(file) {
         Some(LockHolder::Process(holder)) => Some(format!("process {holder}")),
-        // The holder is a process of ours, or an older one that has ended by now.
+        // The recorded holder is another process, or an earlier one that has ended by now.
         Some(LockHolder::OpenFile) => noted(),
         None => None,
     };

@@ -99,7 +99,7 @@ impl Backing {
     /// The backing of a file on the file system with this number, which is an XFS that shares blocks between
     /// copies if `shares_blocks`.
     fn on(magic: Option<u64>, shares_blocks: impl FnOnce() -> bool) -> Backing {
-        // Linux's numbers of file systems, which no other system answers.
+        // Linux's numbers of file systems, which no other system returns.
         const EXT: u64 = 0xef53;
         const XFS: u64 = 0x5846_5342;
         const TMPFS: u64 = 0x0102_1994;
@@ -117,10 +117,11 @@ impl Backing {
 #[derive(Debug)]
 struct Shared {
     handle: SyncHandle,
-    /// Set by a sync, cleared by the writer. It publishes nothing: it only selects the cheaper way.
+    /// Set by a sync, and cleared by the writer. The flag publishes no data: it only selects the cheaper way
+    /// of the next appends.
     synced: AtomicBool,
     notes_syncs: bool,
-    /// Bytes were lost on their way to the disk.
+    /// True once bytes were lost on their way to the disk.
     lost: AtomicBool,
     /// Locked during each sync, and during each writeback that waits: the kernel reports a failure to only
     /// one of them.
@@ -149,8 +150,8 @@ impl Shared {
     fn written_back(&self, started: io::Result<()>) -> Result<()> {
         started.map_err(|e| {
             self.lost.store(true, Ordering::Relaxed);
-            // This must not look like a lack of space that allows a resume: the bytes that the disk has no
-            // room for were acknowledged before.
+            // The error must not allow a resume, as a lack of space does: the bytes for which the disk has no
+            // room were acknowledged before.
             error("sync_file_range", &self.handle.path, e).with_kind(ErrorKind::Io)
         })
     }
@@ -499,9 +500,9 @@ mod tests {
         LogFile::new(file, &path, &CreateOptions::default(), true, 0)
     }
 
-    /// The kernel reports lost writeback to one call only: here to the `sync_file_range` of an append.
-    /// A store into a page whose block a copy shares would need a new block, and kill the process if there is
-    /// none.
+    /// The kernel reports lost writeback to one call only, in this test to the `sync_file_range` of an
+    /// append. A store into a page whose block a copy shares would need a new block, and kill the process if
+    /// there is none.
     #[test]
     fn logs_are_mapped_where_their_blocks_are_their_own() {
         let xfs = u64::from(u32::from_be_bytes(*b"XFSB"));

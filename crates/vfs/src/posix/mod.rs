@@ -241,7 +241,8 @@ impl FileSystem for PosixFs {
 
     fn sync_dir(&self, dir: &Path) -> Result<()> {
         match File::open(dir).and_then(|dir| dir.sync_all()) {
-            // Some file systems do not sync directories, and there is no alternative.
+            // The error of a sync is ignored if the file system does not sync directories: there is no
+            // alternative.
             Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
             result => result.map_err(|e| error("fsync directory", dir, e)),
         }

@@ -1,4 +1,4 @@
-//! The place of io_uring on other systems than Linux, or without the feature `io-uring`: no read is
+//! The replacement of io_uring on systems other than Linux, or without the feature `io-uring`: no read is
 //! started, so that each is hinted and then read when it is waited for.
 
 use std::fs::File;

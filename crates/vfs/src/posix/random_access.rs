@@ -144,7 +144,8 @@ impl RandomAccessFile for MappedFile {
 const BOUNCE: usize = 256 << 10;
 
 thread_local! {
-    /// The buffer for direct reads of unaligned ranges. Grows to the largest read of the thread.
+    /// The buffer for direct reads of unaligned ranges. The buffer grows to the size of the thread's largest
+    /// read.
     static BOUNCE_BUFFER: RefCell<Option<AlignedBuffer>> = const { RefCell::new(None) };
 }
 

@@ -65,7 +65,7 @@ pub fn together<T>(begin: impl FnOnce() -> T) -> T {
             if HELD_BACK.get() > 0 {
                 return;
             }
-            // While a thread ends, its ring may be gone already.
+            // While a thread ends, its ring may have been dropped already.
             let _ = RING.try_with(|ring| {
                 if let Some(Some(ring)) = ring.get() {
                     ring.0.lock().submit();
@@ -211,8 +211,8 @@ impl Drop for RingState {
 }
 
 impl Ticket {
-    /// Waits for the end. Returns the memory and the kernel's result, a count of bytes or a negative error.
-    /// An error if the ring is broken; the memory then stays with the ring.
+    /// Waits for the end of the read. Returns the memory and the kernel's result, a count of bytes or a
+    /// negative error. An error if the ring is broken; the memory then stays with the ring.
     pub(super) fn wait(mut self) -> io::Result<(ReadBuffer, i32)> {
         let ring = self.ring.clone();
         let mut state = ring.0.lock();

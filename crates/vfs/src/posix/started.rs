@@ -106,7 +106,8 @@ impl InFlight for Started {
                     let waited = ticket.wait();
                     drop(timer);
                     match waited {
-                        // The error is ignored: a read follows and reports it if it persists.
+                        // The error of the readahead hint is ignored: a read follows, and reports an error
+                        // that persists.
                         Ok((memory, result)) => (memory, usize::try_from(result).unwrap_or(0)),
                         Err(broken) => return Err(error("read", &self.path, broken).at(self.from)),
                     }

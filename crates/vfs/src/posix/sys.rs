@@ -1,5 +1,5 @@
-//! System calls that `std` lacks, each behind a safe interface. Those of Linux alone are in `linux`;
-//! elsewhere `portable` takes their place.
+//! System calls that `std` lacks, each behind a safe interface. Those of Linux alone are in `linux`; on other
+//! systems `portable` replaces it.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -80,7 +80,7 @@ impl Mapping {
         Ok(Mapping { start, len })
     }
 
-    /// Maps the first `len` bytes of `file`, not 0, for reading.
+    /// Maps the first `len` bytes of `file` for reading; `len` is not 0.
     pub(super) fn to_read(file: &File, len: usize) -> io::Result<Mapping> {
         Mapping::new(file, 0, len, libc::PROT_READ)
     }
@@ -150,7 +150,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: exactly the range that `mmap` returned; users of pointers into it hold the mapping too.
+        // SAFETY: this is exactly the range that `mmap` returned, and every user of a pointer into it holds
+        // the mapping.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.len) };
     }
 }

@@ -163,7 +163,7 @@ fn write_log(
             3 => file.flush().unwrap(),
             _ => {}
         }
-        // A reader that was opened before sees it without a flush.
+        // A reader that was opened before the append sees the bytes without a flush.
         let mut seen = vec![0xee; record.len()];
         reader.read_exact_at(start as u64, &mut seen).unwrap();
         assert!(seen == record, "at {start}");

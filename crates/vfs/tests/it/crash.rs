@@ -172,7 +172,7 @@ fn a_rename_across_directories_leaves_one_name() {
         crashes(&fs, UnsyncedPolicy::Random, look),
         [(false, false), (true, false), (false, true)].into()
     );
-    // Syncing the new directory also makes the removal from the old one durable, and all that was before.
+    // Syncing the new directory also makes the removal from the old one durable, and all earlier changes.
     fs.sync_dir(p("b")).unwrap();
     assert_eq!(crashes(&fs, UnsyncedPolicy::Random, look), [(false, true)].into());
 }
@@ -387,7 +387,7 @@ fn a_full_disk_is_an_error_and_removing_helps() {
     }
 }
 
-/// Random histories: nothing panics, and the space accounting is right.
+/// After random histories nothing has panicked, and the space accounting is right.
 #[test]
 fn random_histories_keep_the_books() {
     let mut rng = testkit::rng();
@@ -475,7 +475,7 @@ fn a_crash_is_one_moment_for_all_files() {
     fs.sync_dir(p("/")).unwrap();
     std::thread::scope(|scope| {
         let writer = scope.spawn(move || {
-            // A line that is in a file was synced before to all earlier files.
+            // Each line was synced to all earlier files before it was written to the next one.
             for _ in 0..5_000 {
                 for file in &mut files {
                     file.append(&[1]).unwrap();
@@ -535,7 +535,7 @@ fn a_log_without_room_is_cut_back_and_a_part_may_be_on_the_disk() {
     assert_eq!(crashes(&fs, UnsyncedPolicy::Lose, twos), [0].into());
     file.sync().unwrap();
     assert_eq!(crashes(&fs, UnsyncedPolicy::Random, twos), [0].into());
-    // Bytes that fit continue at the old end.
+    // After a failed append, bytes that fit are appended at the previous end.
     file.append(&[3; 10]).unwrap();
     file.close().unwrap();
     assert_eq!(read(&fs, "f")[1000..], [3; 10]);

@@ -201,10 +201,10 @@ fn files_are_synced_by_several_threads() {
         file.sync().unwrap();
         syncer.sync().unwrap();
         file.close().unwrap();
-        // A file that is closed can be synced.
+        // A file can be synced after its writer was closed.
         syncer.sync().unwrap();
     }
-    // A log is synced on its own: others write to it meanwhile.
+    // A log is not synced ahead together with other files, because threads write to it meanwhile.
     let mut log = create("log".to_owned(), &LOG);
     assert!(log.syncer().unwrap().ahead().is_none());
     log.close().unwrap();

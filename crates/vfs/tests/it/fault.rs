@@ -193,8 +193,8 @@ fn after_a_crash_nothing_works() {
     assert!(mem.read_file(p("f")).unwrap().starts_with(b"one\0"));
 }
 
-/// The protocol of CURRENT, crashed at every change: always the old or the new content, and the new one once
-/// it was acknowledged.
+/// CURRENT is replaced, with a crash at every change: afterwards it has either the old or the new content,
+/// and the new one once the replacement was acknowledged.
 #[test]
 fn replacing_a_file_survives_a_crash_anywhere() {
     let scenario = |fs: &dyn FileSystem| fs.replace_file(p("/db/CURRENT"), p("/db/1.dbtmp"), b"new");
@@ -234,7 +234,8 @@ fn replacing_a_file_survives_a_crash_anywhere() {
     }
 }
 
-/// A log is unchanged, whatever part of the data was in the file, and continues.
+/// After a failed append for lack of space a log is unchanged, whatever part of the data was in the file, and
+/// appends continue.
 #[test]
 fn an_append_without_room_leaves_no_part_of_its_data() {
     on_each(|Subject { fs, dir, .. }| {

@@ -215,7 +215,7 @@ fn fill(fs: &PosixFs, dir: &Path) {
         log.len(),
         (0..appended).map(|i| record(i).len() as u64).sum::<u64>()
     );
-    // Everything that fitted is there, and the mapped pages can be accessed and synced.
+    // All bytes that fitted are in the log, and the mapped pages can be accessed and synced.
     let mut bytes = vec![0; log.len() as usize];
     fs.open_random(&path, &OpenOptions::default())
         .unwrap()
@@ -308,7 +308,7 @@ fn a_full_file_system_in_memory_is_an_error() {
     };
     for lines in &said {
         assert_eq!(lines[1..], ["done"]);
-        // Records of 150 bytes on average in 2.5 MiB.
+        // About this many records, of 150 bytes on average, fit 2.5 MiB.
         assert!(
             (16_000..18_000).contains(&records_before_full(lines)),
             "{lines:?}"

@@ -254,7 +254,8 @@ fn rows() -> Vec<Row> {
         [(gap, Well), (gap, Well), (gap, Well), (gap, Well)],
     ));
 
-    // Current records follow an old record: only the mode that skips corrupt records reaches them.
+    // A record of the file's former contents precedes current records: only the mode that skips corrupt
+    // records reaches these.
     let mut bytes = recycled[..recycled_ends[2]].to_vec();
     put_record(&mut bytes, RecordType::RecyclableFull, 3, b"of the former life");
     put_record(&mut bytes, RecordType::RecyclableFull, LOG as u32, &record(2, 60));
@@ -312,7 +313,7 @@ fn what_is_dropped_is_told_with_place_and_size() {
     let (mut bytes, ends) = wal(options(false, false), &LENS);
     bytes[ends[1] + 20] ^= 1;
     let outcome = read(&bytes, RecoveryMode::SkipAnyCorruptedRecords, None);
-    // The rest of block 0, and the part of record 2 in block 1.
+    // The dropped bytes are the rest of block 0, and the part of record 2 in block 1.
     let in_block_1 = 33_000 - (BLOCK_SIZE - ends[2] - HEADER_LEN);
     let expected = [
         (ends[1], BLOCK_SIZE - ends[1], "checksum mismatch"),
@@ -684,7 +685,7 @@ fn sectors_of_the_last_record_that_did_not_reach_the_disk_are_a_tear() {
             outcome.error
         );
         assert_eq!(numbers(&outcome), [0]);
-        // Elsewhere zeros are corruption, and so are zero sectors before the last record.
+        // In the middle of the file zeros are corruption, and so are zero sectors before the last record.
         let mut damaged = bytes.clone();
         damaged[sector + 1..].fill(0);
         if damaged[sector] != 0 && sector + 512 > ends[2] {

@@ -48,7 +48,8 @@ fn rocksdb_dumps_our_wals() {
             ..CreateOptions::default()
         };
         let file = match recyclable {
-            // Over an old file of the same writer, so that stale records follow the live ones.
+            // The records are written over an old file with records of the same kind, so that stale records
+            // follow the live ones.
             true => {
                 let old = base::filename::wal(dir.path(), 100 + number);
                 let mut writer = Writer::new(

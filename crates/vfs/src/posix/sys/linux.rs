@@ -79,7 +79,7 @@ pub(in crate::posix) fn file_system_magic(file: &File) -> io::Result<u64> {
     let mut answer = MaybeUninit::<libc::statfs64>::uninit();
     // SAFETY: the descriptor is open, and `answer` has room for what is written.
     check(unsafe { libc::fstatfs64(file.as_raw_fd(), answer.as_mut_ptr()) })?;
-    // SAFETY: the call succeeded and has filled it.
+    // SAFETY: the call succeeded and has filled `answer`.
     Ok(unsafe { answer.assume_init() }.f_type as u64)
 }
 
@@ -121,7 +121,7 @@ pub(in crate::posix) fn free_space(path: &Path) -> io::Result<u64> {
             Ok(()) => break,
         }
     }
-    // SAFETY: the call succeeded and has filled it.
+    // SAFETY: the call succeeded and has filled `answer`.
     let answer = unsafe { answer.assume_init() };
     Ok(answer.f_bavail.saturating_mul(answer.f_frsize))
 }

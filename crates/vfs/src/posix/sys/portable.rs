@@ -1,5 +1,5 @@
-//! The place of Linux's calls on other systems: hints are dropped, disk space is not claimed ahead, logs
-//! are not mapped, and direct I/O is refused.
+//! The replacement of Linux's calls on other systems: hints are dropped, disk space is not claimed ahead,
+//! logs are not mapped, and direct I/O is refused.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -23,7 +23,7 @@ pub(super) const POPULATE_WRITE: Option<libc::c_int> = None;
 /// The advice nearest to making pages present.
 pub(super) const POPULATE_READ: libc::c_int = libc::MADV_WILLNEED;
 
-/// `EINVAL`, which a file system without direct I/O answers on Linux.
+/// `EINVAL`, the error of a file system without direct I/O on Linux.
 pub(in crate::posix) fn direct_flag() -> io::Result<libc::c_int> {
     Err(io::Error::from_raw_os_error(libc::EINVAL))
 }
@@ -69,7 +69,7 @@ pub(in crate::posix) fn free_space(path: &Path) -> io::Result<u64> {
     let mut answer = MaybeUninit::<libc::statvfs>::uninit();
     // SAFETY: `path` ends in a zero, and `answer` has room for what is written.
     check(unsafe { libc::statvfs(path.as_ptr(), answer.as_mut_ptr()) })?;
-    // SAFETY: the call succeeded and has filled it.
+    // SAFETY: the call succeeded and has filled `answer`.
     let answer = unsafe { answer.assume_init() };
     Ok((answer.f_bavail as u64).saturating_mul(answer.f_frsize as u64))
 }
