@@ -53,8 +53,8 @@ pub trait Cursor {
 /// no entry of another source falls between that block's entries, the block can be copied as it is. A cursor
 /// that knows of no blocks needs none of these methods.
 pub trait BlockwiseCursor: Cursor {
-    /// True on the first entry of a block of one source. It may be false there too. Cheap: called at every
-    /// entry.
+    /// True on the first entry of a block of one source. It may return false there too. It must be cheap,
+    /// because it is called at every entry.
     #[inline]
     fn at_block_start(&self) -> bool {
         false

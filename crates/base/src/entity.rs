@@ -37,7 +37,7 @@ pub struct Entity {
 }
 
 impl Entity {
-    /// Decodes `bytes`; `Corruption` with the offset within them if they are not an entity.
+    /// Decodes `bytes`. `Corruption`, with the offset within `bytes`, if they are not an entity.
     pub fn decode(bytes: &[u8]) -> Result<Entity> {
         let mut reader = Reader::new(bytes);
         let columns = match reader.varint32("entity version")? {

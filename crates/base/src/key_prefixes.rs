@@ -169,8 +169,8 @@ impl KeyPrefixes {
         self.rank.rank(key)
     }
 
-    /// Compares key `i` with the key of rank `rank`. `Equal` decides nothing: the keys must then be compared
-    /// in full.
+    /// Compares key `i` with the key of rank `rank`. The result `Equal` decides nothing: the keys must then
+    /// be compared in full.
     #[inline]
     pub fn compare_at(&self, i: usize, rank: u64) -> Ordering {
         self.ranks.get(i).map_or(Ordering::Equal, |own| own.cmp(&rank))

@@ -13,7 +13,7 @@ pub struct PerThread<T> {
     parts: Box<[OwnLines<T>]>,
 }
 
-/// Aligned to two cache lines, because processors fetch lines in pairs.
+/// A part of the memory, aligned to two cache lines, because processors fetch lines in pairs.
 #[derive(Default)]
 #[repr(align(128))]
 struct OwnLines<T>(T);

@@ -40,8 +40,8 @@ pub trait PrefixExtractor: Send + Sync + 'static {
 
     /// Appends to `out` a key that sorts after every key with `key`'s prefix, and not after any other key
     /// that follows them, in the order of `comparator`. False if there is no such key or none is known: a
-    /// reader that looks for the next prefix then steps to it. Called only with keys that have a prefix.
-    /// Default: false.
+    /// reader that looks for the next prefix then reaches it by steps. Called only with keys that have a
+    /// prefix. Default: false.
     fn successor(&self, _key: &[u8], _comparator: &UserComparator, _out: &mut Vec<u8>) -> bool {
         false
     }

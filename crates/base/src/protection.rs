@@ -98,7 +98,7 @@ impl Protection {
         Protection(self.0 ^ of_number(seed::FAMILY, u64::from(id)))
     }
 
-    /// Stores as many of its bytes as `out` has room for, at most eight.
+    /// Stores as many bytes of the checksum as `out` has room for, at most eight.
     #[inline]
     pub fn store(self, out: &mut [u8]) {
         let len = out.len().min(8);

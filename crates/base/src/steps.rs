@@ -1,4 +1,4 @@
-//! Steps or a seek: the choice of the shorter way to a version or key further on.
+//! The choice between steps of an iterator and a seek, to reach a version or key further on.
 
 /// The most steps to try before a seek.
 pub const MAX_STEPS_BEFORE_SEEK: u32 = 10;
@@ -7,8 +7,8 @@ const FIRST: u32 = 5;
 
 /// How many steps to try before a seek. A step that leads to the target costs a fraction of a seek; one that
 /// does not is wasted. The number rises by one each time steps reached the target, and falls by one each time
-/// they did not. It falls to 1 and not to 0: without a step it could not learn that steps have become enough
-/// again.
+/// they did not. It falls to 1 and not to 0: without any step, an iterator could not learn that steps have
+/// become enough again.
 #[derive(Clone, Copy, Debug)]
 pub struct StepsBeforeSeek {
     now: u32,
@@ -16,7 +16,7 @@ pub struct StepsBeforeSeek {
 }
 
 impl StepsBeforeSeek {
-    /// Tries at most `most` steps; with 0, which tests use, it always seeks.
+    /// A choice of at most `most` steps; with 0, which tests use, an iterator always seeks.
     pub fn new(most: u32) -> StepsBeforeSeek {
         StepsBeforeSeek {
             now: FIRST.min(most),

@@ -24,11 +24,11 @@ mod real {
     };
     pub use std::thread;
 
-    /// Attempts in a row to take a lock, each a few tens of nanoseconds, before the thread yields the
-    /// processor.
+    /// The number of attempts in a row to take a lock, each a few tens of nanoseconds, before the thread
+    /// yields the processor.
     const LOOKS: u32 = 100;
 
-    /// Times the thread yields the processor before it sleeps.
+    /// The number of times that the thread yields the processor before it sleeps.
     const YIELDS: u32 = 10;
 
     /// Locks, by spinning first, a mutex that many threads take at once and hold for well under a

@@ -19,8 +19,8 @@ pub(crate) struct AskedLately {
 }
 
 impl AskedLately {
-    /// A table for a cache of that initial capacity. It takes a two-thousandth of the capacity, which is not
-    /// charged to the cache.
+    /// A table for a cache of the initial capacity `capacity`. The table takes a two-thousandth of the
+    /// capacity, which is not charged to the cache.
     pub(crate) fn new(capacity: usize) -> AskedLately {
         let places = capacity / ENTRY;
         let places = places.clamp(FEWEST, MOST).next_power_of_two();
@@ -32,7 +32,8 @@ impl AskedLately {
     /// True if a key of that hash was requested lately; the request is then forgotten, so that an entry that
     /// is inserted and evicted waits its turn again. Otherwise the request is remembered.
     pub(crate) fn again(&self, hash: u64) -> bool {
-        // The table and the choice of a shard use the bits between: any will do here.
+        // The place is chosen by bits 16 and up of the hash, which are independent of the low 16 bits that
+        // the place stores.
         let place = &self.places[(hash >> 16) as usize & (self.places.len() - 1)];
         let mark = hash as u16 | 1;
         let again = place.load(Ordering::Relaxed) == mark;

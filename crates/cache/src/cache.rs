@@ -64,7 +64,7 @@ unsafe impl<V: Send + Sync> Send for Cache<V> {}
 // SAFETY: the type is `Sync` for the same reason as it is `Send`.
 unsafe impl<V: Send + Sync> Sync for Cache<V> {}
 
-/// One word that remembers where a value sat in a [`Cache`]. Empty by default.
+/// One word that remembers the place of a value in a [`Cache`]. Empty by default.
 ///
 /// A slot belongs to the one cache whose handles are stored in it. It keeps nothing alive and may be stale at
 /// any time. A slot does not check keys: it leads to the value it was last stored from, and its owner knows
@@ -211,8 +211,8 @@ impl<V> Cache<V> {
         (u64::from(owner) << CacheKey::OWNER_SHIFT) | id
     }
 
-    /// The memory that the cache's values should be allocated from. It is laid out for the capacity the cache
-    /// was made with.
+    /// The memory that the cache's values should be allocated from. Its layout is chosen for the initial
+    /// capacity of the cache.
     pub fn memory(&self) -> &BlockMemory {
         &self.memory
     }

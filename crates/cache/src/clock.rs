@@ -64,7 +64,8 @@ pub(crate) struct ClockEntry {
     cell: AtomicUsize,
     /// The next frame of the free list, while this frame is free.
     next_free: AtomicU32,
-    /// How many more times the hand passes the entry without evicting it. Only the hand writes it.
+    /// How many more times the clock hand passes the entry without evicting it. Only the thread that moves
+    /// the hand writes it.
     countdown: AtomicU32,
     /// The entry's priority and role, for reports, and its hit bit.
     kind: AtomicU32,
@@ -131,12 +132,12 @@ impl ClockEntry {
         found.unwrap_or_default()
     }
 
-    /// True if the hand has ever found the entry touched.
+    /// True if the clock hand has ever found the entry touched.
     pub(crate) fn was_hit(&self) -> bool {
         self.kind.load(Ordering::Relaxed) & HIT != 0
     }
 
-    /// The hand passes the entry and finds it touched.
+    /// Records that the clock hand passes the entry and finds it touched.
     pub(crate) fn count_up(&self) {
         if !self.was_hit() {
             self.kind.fetch_or(HIT, Ordering::Relaxed);
@@ -146,7 +147,8 @@ impl ClockEntry {
             .store((countdown + 1).min(MAX_COUNTDOWN), Ordering::Relaxed);
     }
 
-    /// The hand passes the entry and finds it untouched. True if the entry is to be evicted.
+    /// Records that the clock hand passes the entry and finds it untouched. True if the entry is to be
+    /// evicted.
     pub(crate) fn count_down(&self) -> bool {
         let countdown = self.countdown.load(Ordering::Relaxed);
         self.countdown
@@ -279,7 +281,7 @@ pub(crate) struct Clock {
     max_frames: u32,
     /// The first free frame, and above it a counter of changes, which prevents the ABA problem.
     free: AtomicU64,
-    /// The number of frames the hand has passed.
+    /// The number of frames that the clock hand has passed.
     hand: AtomicUsize,
     capacity: AtomicUsize,
     /// 1 if insertions fail when the whole capacity is pinned.
@@ -482,7 +484,7 @@ impl Clock {
         None
     }
 
-    /// The number of the frame the hand points to; the hand moves to the next one.
+    /// Returns the number of the frame to which the clock hand points, and moves the hand to the next frame.
     pub(crate) fn next_of_hand(&self, frames: u32) -> u32 {
         (self.hand.fetch_add(1, Ordering::Relaxed) % frames as usize) as u32
     }
@@ -491,8 +493,8 @@ impl Clock {
 
     /// The current table.
     pub(crate) fn table(&self) -> &Table {
-        // SAFETY: made by `Box::into_raw` and given back when the clock is dropped. Acquire pairs with the
-        // store that published it.
+        // SAFETY: the pointer was made by `Box::into_raw`, and its table is freed when the clock is dropped.
+        // Acquire pairs with the store that published the pointer.
         unsafe { &*self.table.load(Ordering::Acquire) }
     }
 
@@ -611,8 +613,8 @@ impl Drop for Clock {
     fn drop(&mut self) {
         let mut tables = self.tables.lock();
         for table in std::mem::take(&mut *tables) {
-            // SAFETY: made by `Box::into_raw`, each is in the list once, and no thread uses the clock any
-            // more.
+            // SAFETY: the pointers were made by `Box::into_raw`, each is in the list once, and no thread uses
+            // the clock any more.
             drop(unsafe { Box::from_raw(table) });
         }
         self.table.store(ptr::null_mut(), Ordering::Relaxed);

@@ -12,7 +12,8 @@ use crate::frame::{Frame, FrameState, LAST_GENERATION, Slab};
 use crate::options::{CacheKey, Insertion, Standing};
 use crate::secondary_cache::{Demoted, SecondaryCache};
 
-/// Rounds of the hand after which every untouched entry has been evicted: the countdown, and one.
+/// The number of rounds of the clock hand after which every untouched entry has been evicted: the maximum
+/// countdown, and one.
 const ROUNDS: u64 = 5;
 
 pub(crate) struct ClockShard<'a, V> {

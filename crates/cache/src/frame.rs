@@ -41,11 +41,12 @@ const PIN: u64 = 1;
 const PINS: u64 = (1 << 28) - 1;
 /// Pins beyond this number are refused, long before the count could overflow into the flags.
 const TOO_MANY_PINS: u64 = 1 << 27;
-/// The entry is in the table: slots and lookups may find it.
+/// The flag of an entry in the table: slots and lookups may find it.
 const VISIBLE: u64 = 1 << 28;
-/// The entry is on no LRU list: the thread that releases the last pin must settle it under the shard's lock.
+/// The flag of an entry that is on no LRU list: the thread that releases its last pin must settle it under
+/// the shard's lock.
 const PARKED: u64 = 1 << 29;
-/// The entry was hit through a slot since eviction last passed it.
+/// The flag of an entry that was hit through a slot since eviction last passed it.
 const TOUCHED: u64 = 1 << 30;
 const GENERATION_SHIFT: u32 = 32;
 const GENERATION: u64 = !0 << GENERATION_SHIFT;
@@ -121,7 +122,7 @@ impl<V> Frame<V> {
     pub(crate) fn pin_again(&self) {
         let before = self.state.fetch_add(PIN, Ordering::Acquire);
         if before & TOO_MANY_PINS != 0 {
-            // Handles were leaked by the hundred million: the count could not be trusted any more.
+            // The caller has leaked a hundred million handles: the count could not be trusted any more.
             std::process::abort();
         }
     }
@@ -293,7 +294,7 @@ impl<F: Zeroed> Slab<F> {
             let new = allocate_chunk(chunk_len(chunk));
             let published = slot.compare_exchange(ptr::null_mut(), new, Ordering::Release, Ordering::Relaxed);
             if published.is_err() {
-                // SAFETY: allocated above with this length, and no other thread has seen it.
+                // SAFETY: the chunk was allocated above with this length, and no other thread has seen it.
                 unsafe { free_chunk(new, chunk_len(chunk)) };
             }
         }
@@ -307,8 +308,8 @@ impl<F> Drop for Slab<F> {
         for (chunk, slot) in self.chunks.iter().enumerate() {
             let items = slot.load(Ordering::Relaxed);
             if !items.is_null() {
-                // SAFETY: allocated by `allocate_chunk` with this length, and `&mut self` excludes all other
-                // users.
+                // SAFETY: the chunk was allocated by `allocate_chunk` with this length, and `&mut self`
+                // excludes all other users.
                 unsafe { free_chunk(items, chunk_len(chunk)) };
             }
         }

@@ -19,14 +19,14 @@ struct Watched {
 
 impl Watched {
     fn read(&self) -> u64 {
-        // SAFETY: written in `drop` alone; loom panics if that can be concurrent.
+        // SAFETY: the word is written in `drop` alone; loom panics if a drop can be concurrent.
         self.word.with(|word| unsafe { *word })
     }
 }
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        // SAFETY: no thread may look at it any more; loom panics if one can.
+        // SAFETY: no thread may read the word any more; loom panics if a thread can.
         self.word.with_mut(|word| unsafe { *word = u64::MAX });
         self.live.fetch_sub(1, Ordering::Relaxed);
     }
@@ -84,7 +84,7 @@ impl Fixture {
         guard.is_some()
     }
 
-    /// Checks the cache and the number of live values, after all threads have ended.
+    /// Checks the cache and the number of live values. Called after all threads have ended.
     fn check(self: Arc<Fixture>) {
         self.cache.check();
         assert_eq!(self.cache.pinned_usage(), 0);

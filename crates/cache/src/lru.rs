@@ -31,7 +31,7 @@ pub(crate) struct Entry {
     pool: u8,
     pub(crate) priority: Priority,
     pub(crate) role: EntryRole,
-    /// The entry was looked up, or touched, since its insertion.
+    /// True if the entry was looked up, or touched, since its insertion.
     pub(crate) hit: bool,
 }
 
@@ -63,8 +63,8 @@ struct List {
 /// Counters since the cache was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Lookups that found their key. Hits through slots are not counted: a shared counter would cost more
-    /// than the hit.
+    /// The number of lookups that found their key. Hits through slots are not counted: a shared counter would
+    /// cost more than the hit.
     pub hits: u64,
     /// Lookups that did not find their key.
     pub misses: u64,
@@ -74,7 +74,7 @@ pub struct Stats {
     pub refused: u64,
     /// The number of entries that were evicted to make room.
     pub evictions: u64,
-    /// Entries that eviction spared because a slot had hit them.
+    /// The number of entries that eviction spared because they were hit through a slot.
     pub second_chances: u64,
 }
 

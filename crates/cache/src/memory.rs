@@ -85,7 +85,7 @@ unsafe impl GlobalAlloc for Pieces {
 /// `len` fresh bytes, aligned to [`PIECE`].
 fn map(len: usize, huge: bool) -> Option<NonNull<u8>> {
     let room = len.checked_add(PIECE)?;
-    // SAFETY: a new mapping, which does not replace an existing one.
+    // SAFETY: the call makes a new mapping, which does not replace an existing one.
     let all = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
@@ -105,14 +105,14 @@ fn map(len: usize, huge: bool) -> Option<NonNull<u8>> {
     let behind = room - before - len;
     for (edge, len) in [(all, before), (start.wrapping_add(len), behind)] {
         if len > 0 {
-            // SAFETY: a part of the new mapping, which no code uses.
+            // SAFETY: the range is a part of the new mapping that no code uses.
             unsafe { unmap(edge, len) };
         }
     }
     #[cfg(target_os = "linux")]
     if huge {
-        // The result does not matter: the call is advice. SAFETY: the mapping is ours, and its contents stay
-        // unchanged.
+        // The result is ignored, because the call only gives advice to the kernel. SAFETY: the mapping is
+        // ours, and its contents stay unchanged.
         unsafe { libc::madvise(start.cast(), len, libc::MADV_HUGEPAGE) };
     }
     #[cfg(not(target_os = "linux"))]
@@ -158,8 +158,8 @@ impl BlockMemory {
         }
     }
 
-    /// Bytes allocated from the system and not returned. Bytes of them that no buffer uses are room for more
-    /// buffers.
+    /// Bytes allocated from the system and not returned. The bytes among them that no buffer uses are room
+    /// for more buffers.
     pub fn claimed(&self) -> usize {
         self.claimed.load(Ordering::Relaxed)
     }
@@ -248,7 +248,7 @@ impl Buffer {
     /// A copy of `bytes`, in `memory` or on the heap.
     pub fn copy_of(memory: Option<&BlockMemory>, bytes: &[u8]) -> Buffer {
         Buffer::with(memory.map(BlockMemory::part), bytes.len(), |start| {
-            // SAFETY: `start` is the first of so many bytes of a new allocation.
+            // SAFETY: `start` is the first of `bytes.len()` bytes of a new allocation.
             unsafe {
                 start
                     .as_ptr()
@@ -435,7 +435,7 @@ mod tests {
             let again = block(len);
             assert_eq!((again.as_ptr(), again.len()), (address, len));
             assert_eq!(again[..], bytes(len, 1)[..]);
-            // There is one spare piece, and this block has it.
+            // The thread keeps only one spare piece, and `again` has it.
             assert_ne!(block(4000).as_ptr(), address);
             drop(block(4000));
             drop(again);

@@ -244,7 +244,7 @@ pub(crate) struct Demoted {
     pub(crate) hit: bool,
 }
 
-/// Makes a value and its charge of the bytes found.
+/// A function that makes a value and its charge of the bytes that were found.
 pub(crate) type Restore<'a, V> = dyn FnMut(&[u8]) -> Option<(V, usize)> + 'a;
 
 /// A secondary cache below a primary cache of values of type `V`.

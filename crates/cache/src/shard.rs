@@ -25,7 +25,7 @@ pub(crate) struct Shard<V> {
     bits: u32,
     frames: Padded<Slab<Frame<V>>>,
     body: Padded<Body>,
-    /// The number of misses that were counted without a lookup.
+    /// The number of misses that callers have counted without a lookup.
     absent: Padded<AtomicU64>,
     /// The secondary cache, which takes evicted entries.
     secondary: Option<Arc<dyn SecondaryCache<V>>>,

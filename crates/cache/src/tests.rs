@@ -93,7 +93,7 @@ fn a_hit_through_a_slot_is_a_second_chance() {
     assert_eq!(present(&cache), [1, 3, 4]);
     assert!(cache.get(&slots[1]).is_none());
     assert_eq!(cache.stats().second_chances, 1);
-    // The second chance is spent: 3 is older than 1, then 1 is evicted.
+    // Entry 1 has used its second chance: entry 3, which is older now, is evicted first, and then entry 1.
     put(&cache, 5, Priority::Low);
     put(&cache, 6, Priority::Low);
     assert_eq!(present(&cache), [4, 5, 6]);
@@ -126,7 +126,8 @@ fn high_priority_entries_outlive_low_ones_within_their_pool() {
         put(&cache, offset, Priority::Low);
     }
     assert_eq!(present(&cache), [1, 2, 8, 9]);
-    // A third entry overflows the pool: its oldest is now the newest of the bottom pool.
+    // A third entry overflows the high pool: the oldest entry of that pool becomes the newest of the bottom
+    // pool.
     put(&cache, 10, Priority::High);
     put(&cache, 11, Priority::Low);
     put(&cache, 12, Priority::Low);
@@ -186,7 +187,7 @@ fn a_pinned_entry_stays_and_counts() {
     cache.check();
     drop(again);
     assert_eq!(cache.pinned_usage(), 0);
-    // The entry is back at the head of its list.
+    // The hit has moved the entry back to the head of its list.
     cache.check();
     put(&cache, 6, Priority::Low);
     assert_eq!(present(&cache), [1, 6]);
@@ -705,7 +706,8 @@ fn an_erased_entry_is_never_found_again() {
                         if number == 0 && round % 3 == 0 {
                             cache.erase(key(place));
                             gone[place as usize].store(true, Ordering::Release);
-                            // Other entries take its place, in the frame and in the table.
+                            // Other entries take the place of the removed entry, in the frame and in the
+                            // table.
                             put(cache, 10_000 + round, Priority::Low);
                         }
                         let was_gone = gone[place as usize].load(Ordering::Acquire);

@@ -16,7 +16,7 @@ pub struct BlobFileAddition {
     pub total_blob_bytes: u64,
     /// The name of the checksum function over the whole file, empty for none.
     pub checksum_method: String,
-    /// The value of that checksum, empty for none.
+    /// The checksum of the whole file; empty for none.
     pub checksum_value: Box<[u8]>,
     /// Ignorable fields of later RocksDB releases, which are written back unchanged.
     pub unknown_fields: Vec<(u32, Box<[u8]>)>,
@@ -42,7 +42,8 @@ pub struct BlobFileGarbage {
     pub unknown_fields: Vec<(u32, Box<[u8]>)>,
 }
 
-/// The immutable facts of a blob file, and the engine's handle while the file is live.
+/// The record of a blob file in the MANIFEST, which never changes, and the engine's handle while the file is
+/// live.
 pub struct SharedBlobFileMetadata {
     /// The record that added the file.
     pub addition: BlobFileAddition,

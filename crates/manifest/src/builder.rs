@@ -146,7 +146,7 @@ impl VersionBuilder {
         Ok(())
     }
 
-    /// The current state of the blob file, for a change; `None` if there is none of that number.
+    /// The current state of the blob file, for a change; `None` if no blob file has that number.
     fn blob_mut(&mut self, number: u64) -> Option<&mut BlobFileMetadata> {
         if !self.blobs.contains_key(&number) {
             let base = self.base.blob_files().get(&number)?;

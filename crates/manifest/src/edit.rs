@@ -85,7 +85,7 @@ const WAL_SYNCED_SIZE: u32 = 2;
 pub struct WalAddition {
     /// The number of the WAL.
     pub number: u64,
-    /// Bytes known to be synced, `None` if it was only created.
+    /// The number of bytes of the WAL that are known to be synced; `None` if the WAL was only created.
     pub synced_size: Option<u64>,
 }
 

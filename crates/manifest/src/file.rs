@@ -45,7 +45,8 @@ pub struct FileStats {
     pub raw_key_size: u64,
     /// Bytes of all values, uncompressed.
     pub raw_value_size: u64,
-    /// The compression of its blocks, according to their trailers; `None` if the table does not record it.
+    /// The compression of the table's blocks, according to their trailers; `None` if the table does not
+    /// record it.
     pub compression: Option<u8>,
 }
 
@@ -56,24 +57,24 @@ pub struct FileStats {
 pub struct FileMetadata {
     /// The file number.
     pub number: u64,
-    /// The index of the configured path it is in; at most [`MAX_PATH_ID`].
+    /// The index of the configured path of the file; at most [`MAX_PATH_ID`].
     pub path_id: u32,
     /// The exact size in bytes.
     pub size: u64,
     /// The smallest internal key: of a point or of a range tombstone's start.
     pub smallest: Box<[u8]>,
-    /// The largest internal key; with the trailer [`RANGE_TOMBSTONE_SENTINEL`] its user key is not in the
-    /// file.
+    /// The largest internal key; if it has the trailer [`RANGE_TOMBSTONE_SENTINEL`], its user key is not in
+    /// the file.
     pub largest: Box<[u8]>,
     /// The lowest sequence number in the file.
     pub smallest_seqno: SeqNo,
     /// The highest sequence number in the file.
     pub largest_seqno: SeqNo,
-    /// A table property collector asked for its compaction.
+    /// True if a table property collector asked for the compaction of the file.
     pub marked_for_compaction: bool,
-    /// The lowest number of a blob file that its entries refer to.
+    /// The lowest number of a blob file that the file's entries refer to.
     pub oldest_blob_file_number: Option<u64>,
-    /// Unix seconds of the oldest data that went into it; 0: unknown.
+    /// The time of the oldest data in the file, in Unix seconds; 0: unknown.
     pub oldest_ancestor_time: u64,
     /// The creation time of the file in Unix seconds; 0: unknown.
     pub file_creation_time: u64,
@@ -85,7 +86,7 @@ pub struct FileMetadata {
     pub unique_id: Option<[u8; 16]>,
     /// The order of flushes and ingestions: in L0 a larger number is newer.
     pub epoch_number: Option<u64>,
-    /// Estimated bytes in the next level that its range tombstones cover; 0: none or unknown.
+    /// The estimated bytes in the next level that the file's range tombstones cover; 0: none or unknown.
     pub compensated_range_deletion_size: u64,
     /// Bytes from the end of the data blocks to the end of the file; 0: unknown. A hint.
     pub tail_size: u64,
@@ -103,19 +104,19 @@ pub struct FileMetadata {
     /// Ignorable fields of later RocksDB releases, which are written back unchanged.
     pub unknown_fields: Vec<(u32, Box<[u8]>)>,
 
-    /// The level it is in, or was last in: set whenever a version is built that holds it there. 255 before
-    /// that. Readers of the file count by it.
+    /// The level that the file is in, or was in last: set whenever a version is built that has the file in
+    /// that level. 255 before that. Reads of the file are counted by this level.
     pub level: Arc<AtomicU8>,
-    /// True while it is input of a compaction. Set and cleared under the database mutex; read without the
-    /// mutex for display.
+    /// True while the file is an input of a compaction. Set and cleared under the database mutex; read
+    /// without the mutex for display.
     pub being_compacted: AtomicBool,
-    /// True once a compaction found a row in it that our tables cannot hold. Set under the database mutex,
-    /// never cleared.
+    /// True once a compaction found a row in the file that our tables cannot hold. Set under the database
+    /// mutex, never cleared.
     pub left_alone: AtomicBool,
     /// The estimated number of reads of the file by Get, MultiGet and iterators, of which one in
     /// [`READ_SAMPLE_RATE`] is counted. Readers only add to it.
     pub num_reads_sampled: AtomicU64,
-    /// The statistics of its entries, once the properties have been read.
+    /// The statistics of the file's entries, once the properties have been read.
     pub stats: OnceLock<FileStats>,
     /// The open table. Owner: the engine's table cache.
     pub handle: OnceLock<Box<dyn Any + Send + Sync>>,
@@ -158,7 +159,8 @@ impl Default for FileMetadata {
 }
 
 impl Clone for FileMetadata {
-    /// Clones the facts, without the engine's state: no open table, in no compaction.
+    /// Clones the facts of the MANIFEST without the engine's state: the clone has no open table, and is in no
+    /// compaction.
     fn clone(&self) -> FileMetadata {
         FileMetadata {
             number: self.number,
@@ -322,7 +324,7 @@ impl FileMetadata {
         self.left_alone.load(atomic::Ordering::Relaxed)
     }
 
-    /// Excludes it from automatic compactions. The caller holds the database mutex.
+    /// Excludes the file from automatic compactions. The caller holds the database mutex.
     pub fn leave_alone(&self) {
         self.left_alone.store(true, atomic::Ordering::Relaxed);
     }

@@ -269,7 +269,7 @@ impl<'a> PointInTime<'a> {
         Ok(())
     }
 
-    /// An atomic group begins: every family may have a part in it.
+    /// Begins an atomic group, in which every family may have a part.
     fn begin_group(&mut self) -> Result<()> {
         if self.replay.has_counters() {
             self.keep_all_possible()?;

@@ -50,7 +50,8 @@ fn family_identity(family: &FamilyState) -> VersionEdit {
         comparator: Some(family.comparator.name().to_owned()),
         column_family: family.id,
         column_family_add: (family.id != 0).then(|| family.name.clone()),
-        // True is the meaning of its absence, and 7.8 does not know the field.
+        // The field is written only if it is false: without the field the value is true, and RocksDB 7.8 does
+        // not know the field.
         persist_user_defined_timestamps: (!persist).then_some(false),
         ..VersionEdit::default()
     }

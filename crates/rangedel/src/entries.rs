@@ -78,7 +78,7 @@ impl<'a> Entries<'a> {
 
 /// Appends the union of `a` and `b` to the two vectors, newest first, without duplicates. With `snapshots`
 /// (ascending) it keeps only the entries that are the newest for one of them or for the newest state; not in
-/// families with timestamps, where an older entry may hide what a newer one may not.
+/// families with timestamps, where an older tombstone may hide an entry that a newer one must not hide.
 pub(crate) fn append_union(
     cmp: &UserComparator,
     a: Entries<'_>,

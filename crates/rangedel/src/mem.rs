@@ -61,7 +61,7 @@ impl Root {
 pub struct MemTombstones {
     cmp: UserComparator,
     /// The number of tombstones added. It is incremented before readers can find the tombstone, so that 0
-    /// means there is none.
+    /// means that there is none to find.
     len: AtomicUsize,
     memory: AtomicUsize,
     root: ArcSwap<Root>,
@@ -237,7 +237,8 @@ impl MemTombstones {
         {
             return Arc::clone(&cached.1);
         }
-        // They are counted in the view, because tombstones that `len` counts may not have reached it yet.
+        // The tombstones are counted in the view, because some that `len` counts may not have reached the
+        // view yet.
         let view = self.view();
         let fragments = Arc::new(view.fragments(&self.cmp, None));
         self.snapshot.store(Some(Arc::new((
@@ -249,7 +250,7 @@ impl MemTombstones {
 
     /// Returns a [`snapshot`](Self::snapshot) that keeps in each fragment only the entries that a reader at
     /// one of `snapshots` (ascending) or at the newest state needs: at most one sequence number more than
-    /// there are snapshots. In families with timestamps all are kept.
+    /// there are snapshots. In families with timestamps all entries are kept.
     pub fn snapshot_for(&self, snapshots: &[SeqNo]) -> Arc<FragmentedTombstones> {
         Arc::new(self.view().fragments(&self.cmp, Some(snapshots)))
     }

@@ -1,5 +1,4 @@
-//! The sources of a tombstone cursor, and the results of a lookup in them.
-//! A lookup of one key in several sources of tombstones.
+//! The sources of a tombstone cursor, and the lookup of one key in all of them.
 
 use base::{SeqNo, UserComparator};
 

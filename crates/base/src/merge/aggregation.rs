@@ -78,7 +78,7 @@ impl Aggregation {
                 break;
             };
             match function {
-                // A name that is missing is that of the operands that follow.
+                // An operand without a function name takes the name of the operands that follow it.
                 None => function = Some(name).filter(|name| !name.is_empty()),
                 Some(before) if before != name => {
                     payloads = vec![Payload::Aggregated(self.apply(before, &payloads)?)];
@@ -98,7 +98,7 @@ impl Aggregation {
     }
 }
 
-/// A payload of an operand, or the result of the function before.
+/// A payload of an operand, or the aggregated result of the operands with the previous function.
 enum Payload<'a> {
     Given(&'a [u8]),
     Aggregated(Vec<u8>),

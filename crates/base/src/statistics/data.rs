@@ -43,7 +43,8 @@ pub(super) struct Cells {
     min: AtomicU64,
     max: AtomicU64,
     sum: AtomicU64,
-    /// The bits of a floating-point number: sums of squares of nanoseconds are too large for integers.
+    /// The sum of the squares of the values, as the bits of a floating-point number: sums of squares of
+    /// nanoseconds are too large for integers.
     sum_squares: AtomicU64,
 }
 
@@ -237,7 +238,7 @@ impl Merged {
                     inside => (threshold - below as f64) / inside as f64,
                 };
                 let value = left + (limits[bucket] as f64 - left) * part;
-                // While other threads count, the minimum may not be set yet.
+                // While other threads count values, the minimum may not be set yet.
                 return value.max(self.min.min(self.max) as f64).min(self.max as f64);
             }
             below += inside;
@@ -343,7 +344,7 @@ mod tests {
             [1, 2, 3, 4, 6, 10, 15, 22, 34, 51, 76, 110, 170, 250, 380, 580]
         );
         assert!(limits.is_sorted());
-        // A further limit would not fit 64 bits.
+        // The limit of one more bucket would not fit 64 bits.
         assert_eq!(limits[BUCKETS - 1], 13_000_000_000_000_000_000);
     }
 

@@ -342,7 +342,8 @@ fn with_a_strict_limit_what_comes_back_has_no_place_and_is_given_all_the_same() 
                 .expect("the value is in the secondary cache");
             let value = found.expect_err("there is no room to charge it");
             assert_eq!(value, Value::Bytes(bytes_of(other)));
-            // A value taken up is not in the secondary cache any more; here it is handed down again by hand.
+            // A value that a lookup has returned is no longer in the secondary cache. The test moves it there
+            // again.
             fixture.cache.set_strict_capacity_limit(false);
             fixture.insert(other);
             assert!(fixture.cache.lookup(other).is_none(), "evicted as its pin went");

@@ -32,7 +32,8 @@ impl VersionEdit {
             put_varint32(out, level);
             put_varint64(out, number);
         }
-        // RocksDB repeats it within the first new file, where its older releases looked for it.
+        // RocksDB repeats `MinLogNumberToKeep` within the first new file, where its older releases looked for
+        // it.
         let mut min_log_number_to_keep = self.min_log_number_to_keep;
         for (level, file) in &self.new_files {
             put_new_file(out, *level, file, min_log_number_to_keep.take());
@@ -95,7 +96,7 @@ impl VersionEdit {
     }
 }
 
-/// Writes tag and number, if there is one.
+/// Writes a tag and its number, if the number is set.
 fn put_number(out: &mut Vec<u8>, tag: u32, value: Option<u64>) {
     if let Some(value) = value {
         put_varint32(out, tag);
@@ -122,7 +123,7 @@ fn put_unknown(out: &mut Vec<u8>, fields: &[(u32, Box<[u8]>)]) {
     }
 }
 
-/// Writes an internal key without the timestamp of `padding` bytes that only its copy in memory has.
+/// Writes an internal key without the timestamp of `padding` bytes that only the key's copy in memory has.
 fn put_bound(out: &mut Vec<u8>, key: &[u8], padding: usize) {
     let (user_key, trailer) = key.split_at(key.len().saturating_sub(TRAILER_LEN));
     let user_key = &user_key[..user_key.len().saturating_sub(padding)];

@@ -97,7 +97,7 @@ fn files_come_once_and_go_from_where_they_are() {
 fn files_below_l0_do_not_overlap() {
     let base = build(&empty(), &[adding([(1, file(5, b"b", b"d", (1, 2)))])]).unwrap();
     for (low, high) in [(b"a", b"b"), (b"c", b"c"), (b"d", b"f"), (b"a", b"z")] {
-        // In these files the bounds are newer versions of the same keys.
+        // The bounds are newer versions of their keys than those in the file of `base`.
         let error = error(&base, &[adding([(1, file(6, low, high, (1, 2)))])]);
         assert!(
             error.starts_with("Corruption: VersionBuilder: L1 has overlapping ranges: file #"),
@@ -222,7 +222,7 @@ fn blob_files_live_while_something_may_refer_to_them() {
     let next = build(&base, &[deleting(&[20])]).unwrap();
     assert_eq!(live(&next), [11, 12]);
     assert_eq!(obsolete_blob_files(&base, &next).collect::<Vec<_>>(), [10]);
-    // Versions share the facts of the file, and the engine's handle.
+    // The versions share the record of the blob file, and the engine's handle.
     assert!(Arc::ptr_eq(
         &base.blob_files()[&11].shared,
         &next.blob_files()[&11].shared

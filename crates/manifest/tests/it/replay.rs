@@ -265,7 +265,7 @@ fn wals_are_told_from_their_making_to_their_end() {
     .unwrap();
     assert_eq!(state.wals, [(4, Some(100)), (6, None)].into());
     assert!(error([start(), adding(4, None), adding(4, None)]).contains("WAL 4 is created more than once"));
-    // A new MANIFEST names those that are left.
+    // A new MANIFEST names the WALs that are left.
     let again = replay(manifest::snapshot_edits(&state)).unwrap();
     assert_eq!(again.wals, state.wals);
 }

@@ -65,7 +65,7 @@ fn rocksdb_7_8_opens_what_we_snapshot() {
             before,
             "{name}"
         );
-        // When it is opened for writing, its files are neither refused nor deleted as obsolete.
+        // When RocksDB opens the database for writing, the files are neither refused nor deleted as obsolete.
         assert_eq!(ldb(dir.path(), &["compact"]).unwrap_or_default(), "");
         assert_eq!(
             ldb(dir.path(), &["scan", "--hex"]).unwrap_or_default(),

@@ -15,7 +15,7 @@ const LINK: usize = 64;
 pub(super) struct Cover {
     seqnos: Vec<SeqNo>,
     timestamps: Vec<u8>,
-    /// None of its tombstones is newer than one of this link.
+    /// The next older link, none of whose tombstones is newer than one of this link.
     older: Option<Arc<Cover>>,
 }
 

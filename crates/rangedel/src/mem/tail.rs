@@ -27,7 +27,8 @@ struct Bytes {
 /// acquire of `len` are the only ordering.
 #[derive(Debug)]
 pub(super) struct Tail {
-    /// Ranks by the prefix that the keys in the tree share, so that numbers alone exclude most tombstones.
+    /// The ranks of keys after the prefix that the keys in the tree share, so that numbers alone exclude most
+    /// tombstones.
     rank: KeyRank,
     len: AtomicUsize,
     starts: [AtomicU64; CAPACITY],

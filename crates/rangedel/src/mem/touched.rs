@@ -21,7 +21,7 @@ const MAX_BUCKETS: usize = 1 << 18;
 /// The number of bytes of a key that count.
 const MAX_DIGITS: usize = 8;
 
-/// The bits of the buckets that tombstones touch.
+/// The bits of the buckets of the key space that tombstones extend into.
 #[derive(Debug)]
 pub(super) struct Touched {
     scale: Scale,
@@ -30,7 +30,7 @@ pub(super) struct Touched {
     /// The size of a bucket is two to this power.
     shift: u32,
     bits: Box<[AtomicU64]>,
-    /// The number of tombstones it was made for.
+    /// The number of tombstones for which the table was made.
     room: usize,
 }
 

@@ -259,7 +259,7 @@ impl Spans for Node {
 
 /// A node that replaces another, or its part from `low` on.
 struct Piece {
-    /// `None` for the first: it begins where the replaced node began.
+    /// The start of the node; `None` for the first node: it begins where the replaced node began.
     low: Option<Box<[u8]>>,
     node: Arc<Node>,
 }

@@ -399,8 +399,8 @@ fn nesting_nobody_vouches_for_is_bounded() {
         set.covering_seqno(&cmp, format!("{key:08}").as_bytes(), snapshot)
     };
     let depths = || (1..DEPTH).step_by(97);
-    // The newest within the others, and around them: each fragment keeps the newest, and some more if it is
-    // in few fragments.
+    // The tombstones nest with the newest innermost, and then with the newest outermost: each fragment keeps
+    // its newest tombstone, and some more if the tombstone is in few fragments.
     for newest_within in [true, false] {
         let seqno = |i: u32| if newest_within { DEPTH - i } else { i };
         let nested = (1..DEPTH).map(|i| tombstone(100_000 - i, 100_000 + i, seqno(i)));

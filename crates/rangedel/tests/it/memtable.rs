@@ -140,8 +140,8 @@ fn sequence_numbers_may_come_out_of_order() {
     }
 }
 
-/// The pattern of trimming a queue: every tombstone covers all earlier ones. Lists in fragments would take
-/// the square of their number.
+/// Every tombstone covers all earlier ones, as when the front of a queue is deleted. Lists in fragments would
+/// take the square of their number.
 #[test]
 fn nested_tombstones_take_little_memory() {
     let cmp = UserComparator::Bytewise;
