@@ -241,7 +241,7 @@ impl Error {
         error
     }
 
-    /// Adds the error that caused this one, unless a deeper layer already did.
+    /// Adds the error that caused this error, unless a deeper layer has added one already.
     #[cold]
     pub fn caused_by(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
         self.0.source.get_or_insert_with(|| Arc::new(source));

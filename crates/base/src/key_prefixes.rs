@@ -250,7 +250,8 @@ mod tests {
 
     #[test]
     fn searches_agree_with_full_comparisons_in_every_order() {
-        // The same rule as in `testkit::rng`, which depends on this crate.
+        // The seed of the test follows the rule of `testkit::rng`, which depends on this crate and cannot be
+        // used here.
         let seed = match std::env::var("ESKER_SEED").as_deref() {
             Ok("random") => crate::env::fresh_seed(),
             Ok(seed) => seed.parse().unwrap(),

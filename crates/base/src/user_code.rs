@@ -18,7 +18,7 @@ thread_local! {
     static CULPRIT: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Records, if it is dropped during a panic, that `what` has panicked.
+/// A guard that records, if it is dropped during a panic, that the user code `what` has panicked.
 struct Callee<'a, N: Fn() -> &'a str> {
     what: &'static str,
     name: N,

@@ -47,7 +47,7 @@ pub struct Cache<V> {
     /// core to core with every read.
     shards: Box<[Arc<Shard<V>>]>,
     shard_bits: u32,
-    /// The cost of each entry, in bytes, besides the charge it is inserted with.
+    /// The cost in bytes that each entry adds to the charge with which it is inserted.
     metadata_charge: usize,
     name: &'static str,
     /// The secondary cache, which takes evicted entries.

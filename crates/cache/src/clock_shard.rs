@@ -122,7 +122,7 @@ impl<'a, V> ClockShard<'a, V> {
         // SAFETY: the frame is empty and on no list, so this thread owns it.
         unsafe { frame.fill(insertion.value, in_table, !fits) };
         if fits && self.clock.usage() > self.clock.capacity() {
-            // Another thread lowered the capacity meanwhile and did not see this entry.
+            // Another thread may have lowered the capacity meanwhile without seeing the new entry.
             while !frame.park(frame.state(), false) {}
         }
         drop(passage);
@@ -354,7 +354,8 @@ impl<'a, V> ClockShard<'a, V> {
     ) -> Option<usize> {
         let entry = self.clock.entry(index);
         let frame = self.known_frame(index);
-        // These fields are read before the exchange, which decides whether they belonged to the entry.
+        // The fields of the entry are read before the exchange, which shows whether they belonged to this
+        // entry.
         let (hash, cell, charge) = (entry.key().hash(), entry.cell(), entry.charge());
         let demoted = Demoted {
             key: entry.key(),

@@ -430,7 +430,7 @@ mod tests {
         let first = block(4000);
         let address = first.as_ptr();
         drop(first);
-        // Lengths about as large as the piece, and as large as it allows.
+        // The lengths are about as large as the spare piece, and as large as the piece allows.
         for len in [4087, 4088, 3000] {
             let again = block(len);
             assert_eq!((again.as_ptr(), again.len()), (address, len));
@@ -440,7 +440,8 @@ mod tests {
             drop(block(4000));
             drop(again);
         }
-        // Lengths too large for the piece, or far too small for it, or so large that the piece is not kept.
+        // The lengths are too large for the spare piece, or far too small for it, or so large that the piece
+        // is not kept.
         for len in [10_000, 100, SPARE_LIMIT, 1 << 20] {
             assert_eq!(block(len)[..], bytes(len, 1)[..]);
         }

@@ -267,7 +267,7 @@ pub struct CompressionOptions {
     /// The number of threads that compress the data blocks of each table, besides the thread that builds and
     /// writes them. With 1 that thread compresses too. Default: 1.
     pub parallel_threads: u32,
-    /// Kept for OPTIONS files: with `zstd_max_train_bytes` it must be true, the default.
+    /// Kept for OPTIONS files. It must be true with `zstd_max_train_bytes`. Default: true.
     pub use_zstd_dict_trainer: bool,
 }
 

@@ -137,7 +137,8 @@ fn bare(bencher: Bencher) {
 mod cursor {
     use super::*;
 
-    /// Measures one entry that leaves the cursor, with the entries dropped before it.
+    /// Measures the cost of an entry that leaves the cursor, including the entries that are dropped before
+    /// it.
     fn walk(bencher: Bencher, versions: usize, rules: impl Fn() -> CompactionRules) {
         let bytes = entries(keys(), versions);
         let start = || {

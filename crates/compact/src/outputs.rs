@@ -93,7 +93,7 @@ impl FileBounds {
         self.add_seqno(tombstone.seqno);
     }
 
-    /// Extends the bounds to those of the range `behind`, which comes later and shares no key with them.
+    /// Extends the bounds to include the range `behind`, which comes later and shares no key with them.
     pub fn append(&mut self, behind: FileBounds) {
         if self.is_empty() {
             *self = behind;

@@ -128,7 +128,7 @@ pub struct Plan {
     pub compression: Option<CompressionType>,
     /// The temperature of the output; `None`: the options decide by level.
     pub output_temperature: Option<Temperature>,
-    /// The number of the output's directory; `None`: the one that [fits](crate::path).
+    /// The number of the output's directory; `None`: the directory that [fits](crate::path).
     pub output_path_id: Option<u32>,
     /// The blob garbage collection that the caller asked for.
     pub blob_garbage: BlobGarbageRequest,
@@ -159,7 +159,7 @@ pub struct Plan {
     beyond: BeyondOutput,
 }
 
-/// The parts of a plan; the rest follows from the version.
+/// The parts of a plan that its picker decides; the other fields follow from the version.
 pub(crate) struct Parts<'a> {
     pub(crate) version: &'a Version,
     pub(crate) inputs: Vec<LevelFiles>,

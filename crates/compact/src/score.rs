@@ -6,7 +6,7 @@ use crate::levels::LevelTargets;
 use crate::options::LeveledOptions;
 use crate::styles::Style;
 
-/// The score of a level: how urgent a compaction out of it is.
+/// The score of a level, which shows how urgent a compaction out of the level is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LevelScore {
     /// The level to which the score belongs.

@@ -49,7 +49,7 @@ const MIN_PART_AT_BORDER: u64 = 256;
 pub struct OutputSplitter {
     cmp: UserComparator,
     limits: SplitLimits,
-    /// The grandparent that contains the last key, or the one after the gap that contains it.
+    /// The grandparent that contains the last key; if the key is in a gap, the grandparent after the gap.
     at: usize,
     in_gap: bool,
     /// True if a key was already shown to the splitter.
@@ -228,7 +228,7 @@ impl OutputSplitter {
                 let within = match order::boundaries(cmp, key, &file.largest) {
                     Ordering::Less => true,
                     Ordering::Greater => false,
-                    // If several files contain this key, the last one.
+                    // If several files contain the key, the last of these files is chosen.
                     Ordering::Equal => self
                         .limits
                         .grandparents

@@ -394,7 +394,8 @@ mod tests {
         streams.iter().map(owned).collect()
     }
 
-    /// `streams` interleaved streams of 100 keys; those of `falling` fall.
+    /// Entries of `streams` interleaved streams of 100 keys each; the streams in `falling` have descending
+    /// keys.
     fn in_turn(streams: u64, falling: fn(u64) -> bool) -> Vec<(String, SeqNo)> {
         (0..100 * streams)
             .map(|at| {

@@ -68,7 +68,7 @@ impl CompactionTombstones {
         &self.all
     }
 
-    /// True if history up to `timestamp` may be dropped; without timestamps it always may.
+    /// True if history up to `timestamp` may be dropped, which is always so without timestamps.
     fn droppable(&self, timestamp: &[u8], full_history_ts_low: Option<&[u8]>) -> bool {
         timestamp.is_empty()
             || full_history_ts_low

@@ -4,7 +4,7 @@
 
 use esker::{Db, Error, ErrorKind, Options};
 
-/// Prints the error, and what to do about it.
+/// Prints an error, and the call or option that helps after it.
 fn explain(error: &Error) {
     println!(
         "{error}\n  {}",

@@ -20,7 +20,7 @@ fn main() -> esker::Result<()> {
         }
     };
 
-    // The comparator and the merge operator of the options are those of the file.
+    // The file must have been written with the comparator and the merge operator in the options.
     let reader = SstFileReader::open(&options, &path)?;
     reader.verify_checksum()?;
     let properties = reader.table_properties();

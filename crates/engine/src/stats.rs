@@ -309,7 +309,7 @@ fn is_always_counted(ticker: Ticker) -> bool {
     )
 }
 
-/// Counts a lookup in a secondary cache; `None` if it had only a placeholder.
+/// Counts a lookup in a secondary cache; `None` if the cache had only a placeholder.
 fn count_secondary(statistics: &Statistics, found: Option<EntryRole>) {
     let Some(role) = found else {
         return statistics.record_tick(Ticker::CompressedSecondaryCacheDummyHits, 1);

@@ -102,7 +102,7 @@ pub trait TablePropertiesCollectorFactory: Send + Sync + 'static {
 pub struct CompactOnDeletionCollectorFactory {
     /// The number of adjacent entries that are considered together; 0: the proximity of deletions is ignored.
     pub sliding_window_size: usize,
-    /// The number of deletions among them at which the table is marked.
+    /// The number of deletions among these adjacent entries at which the table is marked.
     pub deletion_trigger: usize,
     /// The fraction of deletions among all entries, above 0 and up to 1, at which the table is marked; any
     /// other value: it is ignored.

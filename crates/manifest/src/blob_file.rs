@@ -62,7 +62,7 @@ impl fmt::Debug for SharedBlobFileMetadata {
 pub struct BlobFileMetadata {
     /// The part that all versions share.
     pub shared: Arc<SharedBlobFileMetadata>,
-    /// Numbers of the SSTs whose oldest blob file this is.
+    /// The numbers of the SSTs that refer to this blob file and to no older one.
     pub linked_ssts: BTreeSet<u64>,
     /// The number of records that are no longer referenced.
     pub garbage_blob_count: u64,

@@ -99,7 +99,7 @@ pub struct VersionEdit {
     pub db_id: Option<String>,
     /// The name of the family's comparator.
     pub comparator: Option<String>,
-    /// WALs with lower numbers hold no unflushed data of this family.
+    /// The log number of the family: WALs with lower numbers hold no unflushed data of the family.
     pub log_number: Option<u64>,
     /// The number of an older WAL: always 0, since LevelDB stopped using it.
     pub prev_log_number: Option<u64>,

@@ -26,7 +26,7 @@ pub struct FamilyState {
     pub comparator: UserComparator,
     /// Whether the family's files contain timestamps.
     pub persist_user_defined_timestamps: bool,
-    /// WALs with lower numbers hold no unflushed data of this family.
+    /// The log number of the family: WALs with lower numbers hold no unflushed data of the family.
     pub log_number: u64,
     /// Versions of keys older than this timestamp may have been dropped; empty: none have.
     pub full_history_ts_low: Box<[u8]>,
@@ -57,7 +57,7 @@ pub struct ManifestState {
     pub unknown_fields: BTreeMap<u32, Box<[u8]>>,
     /// The number of edits dropped because their atomic group was incomplete at the end of the file.
     pub incomplete_group_edits: usize,
-    /// Irregularities that are handled as RocksDB handles them, one sentence each.
+    /// Descriptions, one sentence each, of irregularities in the MANIFEST that are handled as by RocksDB.
     pub warnings: Vec<String>,
 }
 
@@ -363,7 +363,7 @@ impl Replay {
         }
         if let Some(name) = &edit.comparator {
             family.comparator = Some(name.clone());
-            // This field is recorded together with the comparator, or not at all.
+            // `persist_user_defined_timestamps` is recorded together with the comparator, or not at all.
             family.persist_user_defined_timestamps = edit.persist_user_defined_timestamps.unwrap_or(true);
         }
         if let Some(timestamp) = &edit.full_history_ts_low {

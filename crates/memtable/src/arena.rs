@@ -168,7 +168,7 @@ impl Arena {
             .unwrap_or_else(|| self.more_entries(&mut self.blocks.lock(), len))
     }
 
-    /// Takes `len` bytes of `chunk`, if there is one and it has room.
+    /// Takes `len` bytes of `chunk`, if that is not null and has room for them.
     #[inline]
     fn cut(&self, chunk: *mut Chunk, len: usize) -> Option<NonNull<u8>> {
         // SAFETY: chunks are published with Release after their header was written, and chunks live as long

@@ -101,7 +101,7 @@ impl MemtableCursor {
         self.error = None;
         checks::begin();
         go(self);
-        // SAFETY: this tree was searched, and the entry is one of it.
+        // SAFETY: the search was in this tree, and the entry is one of the tree's entries.
         let checked = unsafe {
             checks::end(checks)
                 .and_then(|()| self.entry.map_or(Ok(()), |entry| checks.verify(entry.as_ptr())))

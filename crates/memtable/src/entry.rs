@@ -187,7 +187,7 @@ impl Entry {
     /// `entry` comes from [`allocate`](Self::allocate), of an arena that lives for `'a`.
     #[inline]
     pub(crate) unsafe fn key<'a>(entry: *const Entry) -> &'a [u8] {
-        // SAFETY: `allocate` wrote that many bytes there, and they are never written again.
+        // SAFETY: `allocate` wrote `key_len` bytes at `key`, and they are never written again.
         unsafe {
             let (key, key_len, _) = Entry::parts(entry);
             slice::from_raw_parts(key, key_len)

@@ -142,7 +142,7 @@ impl Tree {
                     return true;
                 }
                 Added::Same => return false,
-                // SAFETY: the path leads to the leaf, and this was its order.
+                // SAFETY: the path leads to the leaf, and `order` was the leaf's order.
                 Added::Unsettled(order) => unsafe { self.settle(&path, order) },
                 Added::Closed(order, position) => {
                     // SAFETY: the leaf is closed under this order, and the path leads to it.

@@ -430,7 +430,7 @@ impl Memtable {
     #[inline(never)]
     fn check(&self, entry: *const Entry, target: &Target<'_>) -> Result<()> {
         let checks = self.tree.checks;
-        // SAFETY: this tree was searched, and the entry is one of it.
+        // SAFETY: the search was in this tree, and the entry is one of the tree's entries.
         unsafe {
             checks::end(checks)?;
             if !entry.is_null() {
@@ -464,7 +464,7 @@ impl Memtable {
         let verified = MemTombstones::new(self.comparator().user().clone());
         checks::begin();
         let mut place = rows.first();
-        // SAFETY: the places are of this tree, and at entries of it.
+        // SAFETY: the places are of this tree, and each is at an entry.
         unsafe {
             while let Some(entry) = found(rows.entry(&place)) {
                 rows.checks.verify(entry.as_ptr())?;

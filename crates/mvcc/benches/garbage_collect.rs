@@ -136,7 +136,8 @@ impl Loaded {
         divan::black_box(batch.garbage_collect(keys).expect("a collection"));
     }
 
-    /// Writes `count` range tombstones: the first below all versions and over all keys, the others anywhere.
+    /// Writes `count` range tombstones: the first one below all versions and over all keys, the others over
+    /// random keys and at random times.
     fn delete_ranges(&self, count: usize, versions: usize) {
         let options = BatchOptions {
             range_tombstones: true,

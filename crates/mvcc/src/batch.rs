@@ -173,7 +173,7 @@ impl<'a> MvccBatch<'a> {
         self.batch.count() + self.changed_rows() as u32
     }
 
-    /// The number of rows of range tombstones that it writes.
+    /// The number of rows of range tombstones that the batch writes.
     pub(crate) fn changed_rows(&self) -> usize {
         self.changed_times.as_ref().map_or(0, BTreeSet::len)
     }

@@ -111,7 +111,7 @@ pub(crate) struct Runs {
 
 #[derive(Default)]
 struct ClearedRun {
-    /// The keys of the entries; for a range only the first.
+    /// The keys of the entries; only the first key if the run is removed as a range.
     keys: Vec<Vec<u8>>,
     /// The end of the range.
     end: Option<Vec<u8>>,

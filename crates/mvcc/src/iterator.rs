@@ -22,11 +22,11 @@ use crate::version_iter::VersionIter;
 /// The kinds of keys that an [`MvccIterator`] stops at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeyTypes {
-    /// Only versions and inline values; range tombstones are not reported.
+    /// The iterator stops only at versions and inline values; range tombstones are not reported.
     Points,
     /// The iterator visits only the starts of range tombstones.
     Ranges,
-    /// Versions, inline values and starts of range tombstones.
+    /// The iterator stops at versions, inline values and starts of range tombstones.
     #[default]
     PointsAndRanges,
 }

@@ -188,7 +188,7 @@ impl Ranges {
         changed: &mut BTreeSet<Timestamp>,
         change: impl Fn(&[Timestamp]) -> Vec<Timestamp>,
     ) -> MvccStats {
-        // A fragment that adjoins the span may be joined with one in it.
+        // A fragment that adjoins the span may be joined with a fragment in the span.
         let from = self
             .fragments
             .partition_point(|fragment| *fragment.end < *span.start);

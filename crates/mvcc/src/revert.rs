@@ -234,7 +234,8 @@ impl Revert {
             let value_len = if self.weighs { iter.value_len()? } else { 0 };
             before.version(time, value_len);
             if time <= self.after {
-                // This version becomes the newest, or the one below a version that stays.
+                // The version becomes the newest of its key, or the version directly below a version that
+                // stays.
                 left.version(time, value_len);
                 self.runs.end(iter.engine_key());
                 break;

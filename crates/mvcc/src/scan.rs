@@ -310,7 +310,7 @@ enum Taken {
     GoOn,
     /// The version was returned, and no more keys are wanted.
     Full,
-    /// The version was not returned: it takes this many bytes.
+    /// The version was not returned, because a row of this many bytes exceeds the limit.
     TooLarge(u64),
 }
 

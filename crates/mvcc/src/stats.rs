@@ -160,14 +160,14 @@ impl MvccStats {
 }
 
 impl AddAssign for MvccStats {
-    /// Both statistics are first aged to the later of their times.
+    /// The two statistics are first aged to the later of their times.
     fn add_assign(&mut self, other: MvccStats) {
         self.combine(other, 1);
     }
 }
 
 impl SubAssign for MvccStats {
-    /// Both statistics are first aged to the later of their times.
+    /// The two statistics are first aged to the later of their times.
     fn sub_assign(&mut self, other: MvccStats) {
         self.combine(other, -1);
     }

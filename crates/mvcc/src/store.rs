@@ -306,7 +306,8 @@ impl MvccStore {
         Ok(())
     }
 
-    /// The limits of compactions that drop garbage, if they do and statistics are kept.
+    /// The limits of compactions that drop garbage; `None` if compactions drop none, or no statistics are
+    /// kept.
     pub(crate) fn compaction_gc(&self) -> Option<&CompactionGc> {
         self.gc.as_ref().filter(|_| self.options.statistics)
     }

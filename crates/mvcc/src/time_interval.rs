@@ -121,7 +121,8 @@ impl BlockPropertyCollector for Collector {
                 last: time,
                 has_inline: false,
             }),
-            // A read of this key reports the corruption, so it must not be skipped.
+            // A read of a malformed key reports the corruption, so a table with such a key must not be
+            // skipped.
             None => self.blocks.add(Times::ALL),
         }
     }

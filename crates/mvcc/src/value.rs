@@ -109,7 +109,7 @@ pub fn is_tombstone(stored: &[u8]) -> bool {
     stored.is_empty()
 }
 
-/// A stored value without its checksum, which follows from the rest.
+/// A stored value without its checksum, which is a function of the other bytes.
 pub(crate) fn without_checksum(stored: &[u8]) -> &[u8] {
     stored.get(HEADER - 1..).unwrap_or(stored)
 }

@@ -108,7 +108,7 @@ impl VersionIter {
         Ok(self.value_len()? == 0)
     }
 
-    /// The time of the current version, if it is one of `user_key`.
+    /// The time of the current version, if it is a version of `user_key`.
     #[inline]
     pub fn time_of(&self, user_key: &[u8]) -> Result<Option<Timestamp>> {
         if !self.iter.valid() {
@@ -258,7 +258,8 @@ impl VersionIter {
                     return Ok(true);
                 }
                 Some(time) if time.is_zero() => return Err(mixed(user_key)),
-                // Either the reader does not see this version, or it does not see the one before.
+                // Either this version is too new for the reader, or the previous one was older than this one:
+                // one of the two is skipped.
                 Some(time) => {
                     self.counters.skipped += 1;
                     if time > timestamp {

@@ -211,7 +211,7 @@ impl Incremental {
         self.follow()
     }
 
-    /// Moves from a key to the first at or after it that may have a version in the window.
+    /// Moves from a key to the first key, at or after it, that may have a version in the window.
     fn follow(&mut self) -> Result<()> {
         let (Some(candidates), Some(here)) = (&mut self.candidates, self.iter.current()?) else {
             return Ok(());

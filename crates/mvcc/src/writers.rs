@@ -18,7 +18,7 @@ use crate::timestamp::Timestamp;
 /// The number of latches: a power of two. Two keys share one with a probability of 1 in this number.
 const LATCHES: usize = 256;
 
-/// The bytes of rows that one write of several writers may have.
+/// The maximum number of bytes of rows in one write of the engine for several writers.
 const GROUP_BYTES: usize = 1 << 20;
 
 /// The locks of a store's writers.

@@ -70,7 +70,7 @@ fn table(entries: usize) -> Arc<Table> {
         .open_random(path, &OpenOptions::default())
         .expect("the file just written");
     let table = Table::open(file, options).expect("the table just written");
-    // Loads all blocks into the cache, through the index entries that remember them.
+    // Loads all blocks into the cache, so that the slots in the index lead to them.
     for i in 0..entries {
         assert!(find(&table, &key(2 * i)));
     }

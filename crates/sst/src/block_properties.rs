@@ -74,7 +74,7 @@ pub trait BlockPropertyCollector: Send {
     /// blob file ([`EntryType::BlobIndex`]) `value` is its index. Range tombstones are not passed.
     fn add(&mut self, key: &[u8], value: &[u8], entry: EntryType, seqno: SeqNo);
 
-    /// Appends the property of the entries since the last call, and forgets them.
+    /// Appends the property of the entries since the last call, and begins a new run.
     fn finish_blocks(&mut self, property: &mut Vec<u8>);
 
     /// Appends the property of all entries of the table. This is the last call.

@@ -146,9 +146,9 @@ pub enum TracedBlock {
     Filter = 8,
     /// A data block.
     Data = 9,
-    /// A compression dictionary. Esker does not keep them in the cache.
+    /// A compression dictionary. Esker keeps no dictionary in the cache.
     Dictionary = 10,
-    /// Range deletions. Esker does not keep them in the cache.
+    /// A block of range deletions. Esker keeps no such block in the cache.
     RangeDeletion = 11,
 }
 

@@ -664,7 +664,7 @@ impl TableCursor {
         }
     }
 
-    /// Called after a search: the next search in this block prefetches its memory.
+    /// Called after a search in the block: the next search prefetches the memory that it reads.
     #[inline]
     fn record_place(&self) {
         if let (Some(index), Some(block)) = (self.index(), self.block.block()) {

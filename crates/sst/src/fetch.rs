@@ -62,7 +62,7 @@ impl Span {
 pub(crate) struct StoredBlock<'a> {
     /// The contents, compressed if the block is.
     pub contents: &'a [u8],
-    /// The compression; that of `None` if it is uncompressed.
+    /// The type byte of the block's trailer, which is its compression.
     pub type_byte: u8,
     /// The type of the block's checksum.
     pub checksum: ChecksumType,
@@ -488,7 +488,7 @@ impl BlockFetcher {
         read
     }
 
-    /// Starts the read of [`fill`](BlockFetcher::fill); `span` gives its memory for it.
+    /// Starts the read of [`fill`](BlockFetcher::fill), into the memory of `span`.
     pub fn start_fill(
         &self,
         file: &dyn RandomAccessFile,

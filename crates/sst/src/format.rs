@@ -395,7 +395,8 @@ mod tests {
                 assert_eq!(footer.index, handle("index_handle"));
             }
             assert_eq!(footer.encode(offset).to_vec(), bytes);
-            // The same bytes at another offset: only a footer with context detects it.
+            // The bytes of the footer are decoded at another offset, which only a footer with a context
+            // checksum detects.
             let moved = Footer::decode(&bytes, offset + 4096);
             assert_eq!(moved.is_err(), footer.base_context_checksum != 0);
         }

@@ -13,7 +13,7 @@ pub(crate) enum MetadataBlock {
 }
 
 impl MetadataBlock {
-    /// The bytes from which this part of the table can be restored.
+    /// The bytes from which the index or filter can be restored.
     pub fn save(&self) -> Vec<u8> {
         match self {
             MetadataBlock::Index(index) => index.save(),

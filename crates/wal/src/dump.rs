@@ -50,7 +50,7 @@ impl PhysicalRecord {
         self.offset + self.header_len as u64 + self.payload_len
     }
 
-    /// The record's type, if it is a known one.
+    /// The type of the record, if the type byte is a known one.
     pub fn record_type(&self) -> Option<RecordType> {
         RecordType::from_byte(self.type_byte)
     }

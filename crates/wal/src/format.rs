@@ -127,7 +127,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Decodes the header at the front of `bytes`; `None` if they are too few.
+    /// Decodes the header at the front of `bytes`; `None` if there are too few bytes for a header.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Option<Header> {
         if bytes.len() < HEADER_LEN {

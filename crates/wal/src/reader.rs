@@ -88,7 +88,7 @@ pub struct ReaderOptions {
 /// Bytes that were not returned as records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dropped {
-    /// The offset at which they were found, or at which their loss was detected.
+    /// The offset of the dropped bytes, or the offset at which their loss was detected.
     pub offset: u64,
     /// The number of lost bytes; as in RocksDB, headers may or may not be included.
     pub bytes: u64,
@@ -341,7 +341,7 @@ impl Reader {
         &self.timestamp_sizes
     }
 
-    /// This WAL's description of the preceding one, once read.
+    /// The description of the preceding WAL in this WAL, once it was read.
     pub fn predecessor(&self) -> Option<&PredecessorWal> {
         self.predecessor.as_ref()
     }
@@ -751,7 +751,7 @@ impl Reader {
         }
     }
 
-    /// True in the last block, if the file's end cuts it.
+    /// True if the current block is the last one and is cut short by the end of the file.
     fn in_short_block(&self) -> bool {
         !self.block_end.is_multiple_of(BLOCK_SIZE)
     }

@@ -307,7 +307,7 @@ impl SortList {
         for list in lists {
             let right = SortList::numbers(list)?;
             let left = std::mem::take(&mut merged);
-            // Lists that are not sorted stay so: this is a merge of two queues.
+            // The lists are merged as two queues, so lists that are not sorted stay unsorted.
             let (mut left, mut right) = (left.into_iter().peekable(), right.into_iter().peekable());
             while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
                 let next = if a < b { left.next() } else { right.next() };

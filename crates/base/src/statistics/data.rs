@@ -87,7 +87,7 @@ impl Cells {
     }
 }
 
-/// A histogram by itself, in RocksDB's buckets. Threads that add to it share it.
+/// A histogram by itself, in RocksDB's buckets. All threads add to the same counts.
 pub struct HistogramImpl(Cells);
 
 impl Default for HistogramImpl {

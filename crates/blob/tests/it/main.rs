@@ -184,7 +184,7 @@ fn every_blob_index_in_rocksdbs_tables_resolves() {
         }
         cursor.status().unwrap();
     }
-    // Some of them are overwritten in the WAL.
+    // Some of the rows are overwritten in the WAL.
     assert!(
         resolved > 500 && visible * 2 > resolved,
         "{visible} of {resolved}"

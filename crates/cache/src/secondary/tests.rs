@@ -151,7 +151,7 @@ fn what_is_evicted_twice_goes_down_compressed_and_comes_back() {
         fixture.evict();
         let usage = fixture.below().usage;
         assert!(usage > 0 && usage < bytes_of(key).len() / 4, "{usage} bytes");
-        // The first lookup gets the value alone, and it stays in the secondary cache.
+        // The first lookup returns the value to its caller alone, and the value stays in the secondary cache.
         let alone = fixture.lookup(key).unwrap().unwrap();
         assert_eq!(*alone, Value::Bytes(bytes_of(key)));
         assert_eq!((fixture.cache.usage(), fixture.below().usage), (1, usage));
@@ -161,12 +161,12 @@ fn what_is_evicted_twice_goes_down_compressed_and_comes_back() {
         fixture.cache.check();
         drop(alone);
         assert_eq!(fixture.cache.usage(), 0);
-        // The second lookup inserts it into the primary cache again.
+        // The second lookup inserts the value into the primary cache again.
         assert!(fixture.finds(key));
         assert_eq!((fixture.cache.usage(), fixture.below().usage), (1, 0));
         assert!(fixture.cache.lookup(key).is_some());
         assert_eq!((fixture.tally.hits(), fixture.tally.data_hits()), (2, 2));
-        // Then its first eviction moves it to the secondary cache.
+        // The first eviction of the value then moves it to the secondary cache.
         fixture.evict();
         assert_eq!(fixture.below().usage, usage);
         fixture.cache.check();

@@ -204,7 +204,7 @@ impl<C: Cursor> CompactionCursor<C> {
             Some((older, _)) if older < floor => self.show(seqno, Kind::SingleDeletion, ValueAt::Empty, true),
             Some((_, kind)) => match Kind::from_byte(kind) {
                 Some(Kind::SingleDeletion | Kind::Deletion | Kind::DeletionWithTimestamp) => {
-                    // The older single deletion suffices: this one is dropped.
+                    // The older single deletion suffices, so the newer one is dropped.
                     self.stats.num_record_drop_obsolete += 1;
                     self.stats.num_single_del_mismatch += 1;
                     self.last_ceiling = last_ceiling;

@@ -30,7 +30,7 @@ pub struct CompactionRules {
     pub beyond: BeyondOutput,
     /// The range tombstones of all inputs.
     pub tombstones: CompactionTombstones,
-    /// Combines merge operands; without an operator they stay as they are.
+    /// Combines merge operands; without an operator the operands stay as they are.
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
     /// The user's compaction filter.
     pub filter: Option<Box<dyn CompactionFilter>>,

@@ -96,7 +96,7 @@ impl<C: BlockwiseCursor> CompactionCursor<C> {
 
     /// Moves to the first surviving entry after the block, which was written unchanged.
     pub(crate) fn leave_block(&mut self, run: &BlockRun) {
-        // The first entry was counted when the cursor reached it.
+        // The first entry of the block was counted when the cursor reached the entry.
         self.stats.num_input_records += run.entries - 1;
         self.stats.total_input_raw_key_bytes += run.raw_key_bytes - self.key.len() as u64;
         self.stats.total_input_raw_value_bytes += run.raw_value_bytes - self.input.value().len() as u64;

@@ -427,7 +427,7 @@ impl<'a> Picker<'a> {
         }
     }
 
-    /// The indices of the files of `level`, the one to compact first in front.
+    /// The indices of the files of `level`, beginning with the file that is to be compacted first.
     fn by_priority(&self, level: usize) -> Vec<usize> {
         let files = self.files.level(level);
         let mut indices: Vec<usize> = (0..files.len()).collect();

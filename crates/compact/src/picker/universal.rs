@@ -174,7 +174,7 @@ impl Picker<'_> {
             .or_else(|| self.pick_rewrite())
     }
 
-    /// Everything from the oldest run up to the first busy one, if a file is older than
+    /// The compaction of all runs from the oldest one up to the first busy one, if a file is older than
     /// `periodic_compaction_seconds`.
     fn pick_periodic(&self) -> Option<Plan> {
         let context = self.context;
@@ -185,7 +185,7 @@ impl Picker<'_> {
         }
         let start = self.first_idle(self.runs.len());
         let taken = self.runs.get(start..).filter(|taken| !taken.is_empty())?;
-        // The oldest run alone would not change, unless it is too old itself.
+        // A compaction of the oldest run alone would change nothing, unless that run is too old itself.
         if let [only] = taken
             && !self.files(only).iter().any(|file| is_old(file))
         {

@@ -269,7 +269,7 @@ impl Tree {
             match compaction.step(&self.context()) {
                 Ok(RangeStep::Compact(plan)) => {
                     let id = self.start(*plan);
-                    // Other jobs begin and end while it runs.
+                    // Other jobs begin and end while the manual compaction runs.
                     for _ in 0..rng.usize(..12) {
                         if rng.bool() {
                             self.flush(rng);

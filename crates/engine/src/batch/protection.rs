@@ -14,7 +14,7 @@ use crate::batch::operation::{Operation, Operations, tag};
 pub(crate) struct BatchProtection {
     /// One checksum per row, in order, of kind, key, value and family.
     rows: Vec<Protection>,
-    /// The checksum of all other operations, each hashed with its number among them.
+    /// The checksum of all operations without a row, each hashed with its number among these operations.
     rest: Protection,
     others: u64,
 }

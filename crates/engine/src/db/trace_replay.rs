@@ -190,7 +190,7 @@ impl Replayer {
             let due = Duration::try_from_secs_f64(due / 1e6).unwrap_or(Duration::MAX);
             let early = due.saturating_sub(clock.now().saturating_sub(began));
             if !early.is_zero() {
-                // No thread notifies this condition: the wait ends when its time is over.
+                // No thread notifies this condition variable: the wait ends when its time is over.
                 Condvar::new().wait_for(&mut Mutex::new(()).lock(), early);
             }
             run(record)?;

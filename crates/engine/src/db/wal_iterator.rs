@@ -131,7 +131,7 @@ impl Db {
     /// The current WAL, which is being written.
     ///
     /// # Errors
-    /// Those of reading it.
+    /// The errors of reading the WAL.
     pub fn get_current_wal_file(&self) -> Result<WalFile> {
         let inner = self.inner();
         loop {
@@ -178,7 +178,7 @@ impl TransactionLogIterator {
             .map(|update| (update.sequence, &update.batch))
     }
 
-    /// Moves to the next batch, or from the end to the first batch written since.
+    /// Moves to the next batch; from the end, to the first batch that was written since the end was reached.
     pub fn next(&mut self) {
         self.current = None;
         if self.error.is_none() {

@@ -39,7 +39,7 @@ struct Queue {
     files: Vec<PathBuf>,
     /// The bytes of the tables among the queued files.
     table_bytes: u64,
-    /// Handles to be dropped: the last handle of a file closes it.
+    /// File handles to be dropped: the drop of a file's last handle closes the file.
     to_close: Vec<Arc<dyn FileSync>>,
     /// Obsolete tables with blocks in the block cache, and the value of `uncache_aggressiveness` for each
     /// table.

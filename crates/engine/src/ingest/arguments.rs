@@ -145,7 +145,8 @@ pub struct IngestExternalFileArg {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreparedFileInfo {
     pub(super) size: u64,
-    /// The smallest internal key; with `largest` it bounds the file.
+    /// The smallest internal key of the file: range deletions are included, and [`largest`](Self::largest) is
+    /// the other bound.
     pub(super) smallest: Vec<u8>,
     pub(super) largest: Vec<u8>,
     pub(super) properties: TableProperties,

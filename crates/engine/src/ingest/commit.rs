@@ -35,7 +35,7 @@ impl DbInner {
         });
         match committed {
             Ok(_) => self.remove_originals(&families),
-            // The first error is the one to report.
+            // The caller gets the first error; later errors are dropped.
             Err(_) if !recorded => drop(self.remove_prepared(families)),
             // The contents of a MANIFEST whose write failed are unknown; the next open decides.
             Err(_) => {}
@@ -343,7 +343,7 @@ impl DbInner {
                 None => Ok(()),
             });
         written.inspect_err(|_| {
-            // The first error is the one to report.
+            // The caller gets the first error; later errors are dropped.
             let _ = fs.remove(&temporary);
         })
     }

@@ -30,7 +30,8 @@ pub struct LiveFileMetaData {
     pub size: u64,
     /// The lowest sequence number of the table's entries.
     pub smallest_seqno: SeqNo,
-    /// The highest sequence number of its entries. For an ingested table, the one of all its entries.
+    /// The highest sequence number of the table's entries. In an ingested table all entries have this
+    /// sequence number.
     pub largest_seqno: SeqNo,
     /// The smallest user key.
     pub smallestkey: Vec<u8>,
@@ -118,7 +119,7 @@ impl DbInner {
             .write_export(family, &version, &temporary)
             .and_then(|()| publish(fs, &temporary, dir));
         if let Err(error) = written {
-            // The first error is the one to report.
+            // The caller gets the first error; later errors are dropped.
             let _ = remove_dir(fs, &temporary);
             return Err(error);
         }

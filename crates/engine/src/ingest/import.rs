@@ -59,7 +59,7 @@ impl Db {
         let family = self.create_column_family(name, options)?;
         let imported = self.inner().import(&family.0, import_options, metadatas);
         if let Err(error) = imported {
-            // The first error is the one to report.
+            // The caller gets the first error; later errors are dropped.
             let _ = self.drop_column_family(&family);
             return Err(error);
         }
@@ -97,7 +97,7 @@ impl DbInner {
             }
             Err(error) => {
                 if !recorded {
-                    // The first error is the one to report.
+                    // The caller gets the first error; later errors are dropped.
                     let _ = self.remove_prepared(vec![prepared]);
                 }
                 Err(error)
@@ -105,7 +105,7 @@ impl DbInner {
         }
     }
 
-    /// Inspects all files, and then brings them into the directory.
+    /// Inspects all files, and then moves or copies them into the database's directory.
     fn stage_exports(
         &self,
         prepared: &mut PreparedFamily,

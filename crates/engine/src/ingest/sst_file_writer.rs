@@ -179,7 +179,7 @@ impl SstFileWriter {
             ..self.table.clone()
         };
         let writer = TableWriter::new(file, options).inspect_err(|_| {
-            // The first error is the one to report.
+            // The caller gets the first error; later errors are dropped.
             let _ = self.fs.remove(path);
         })?;
         self.open = Some(OpenFile {

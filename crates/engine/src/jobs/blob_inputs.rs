@@ -23,7 +23,8 @@ pub(crate) struct BlobInputs {
     open: OpenOptions,
     readahead_size: usize,
     files: HashMap<u64, BlobFile>,
-    /// The numbers of the open files in the order in which they were opened, and their maximum number.
+    /// The numbers of the open files in the order in which they were opened, and the maximum number of open
+    /// files.
     opened: VecDeque<u64>,
     most: usize,
     stats: Arc<Stats>,
@@ -40,7 +41,7 @@ impl BlobInputs {
             readahead_size: family.current().blob_compaction_readahead_size,
             files: HashMap::new(),
             opened: VecDeque::new(),
-            // These files count in addition to those that are open for readers.
+            // The open files of compactions count in addition to the files that are open for readers.
             most: db.open_limit.most().map_or(usize::MAX, |most| (most / 4).max(1)),
             stats: db.stats.clone(),
         }

@@ -190,8 +190,8 @@ impl DbInner {
         self.with_facts(state, id, &RefCell::default(), pick)
     }
 
-    /// Like [`with_pick_context`](Self::with_pick_context). Also collects the numbers of files about which
-    /// the picker requested data, and which were never opened.
+    /// Calls `pick` as [`with_pick_context`](Self::with_pick_context) does, and also collects the numbers of
+    /// files about which the picker requested data, and which were never opened.
     fn with_facts<T>(
         &self,
         state: &DbState,
@@ -380,8 +380,8 @@ impl DbInner {
         })
     }
 
-    /// Like [`run_plan`](Self::run_plan), for a manual compaction: if the caller that cancelled it has
-    /// withdrawn the cancellation meanwhile, it is run again.
+    /// Runs a manual compaction as [`run_plan`](Self::run_plan) does. If the compaction was cancelled and the
+    /// cancellation has been withdrawn meanwhile, the compaction is run again.
     pub(crate) fn run_manual_plan(
         &self,
         state: &mut MutexGuard<'_, DbState>,

@@ -278,7 +278,7 @@ fn check_result(family: &Family, plan: &Plan, result: &CompactionServiceResult) 
     Ok(())
 }
 
-/// An error unless `table` is the one that `output` describes.
+/// An error unless `table` is the table that `output` describes.
 fn check_table(family: &Family, table: &Arc<Table>, output: &OutputTable) -> Result<()> {
     let refuse = |reason: &str| Err(unusable(&output.file_name, reason));
     let id = table.properties().unique_id();

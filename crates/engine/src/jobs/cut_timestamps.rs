@@ -12,8 +12,8 @@ use crate::state::column_family::Family;
 pub(crate) struct CutMemtables {
     /// The copies, oldest first.
     pub memtables: Vec<Arc<Memtable>>,
-    /// The lowest timestamp above those of all rows: reads at older ones miss versions from now on. `None`
-    /// without rows.
+    /// The lowest timestamp above the timestamps of all rows: from now on, reads at older timestamps would
+    /// miss versions. `None` without rows.
     pub full_history_ts_low: Option<Box<[u8]>>,
 }
 

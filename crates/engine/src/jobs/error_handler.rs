@@ -159,8 +159,8 @@ impl DbInner {
         }
         self.cut_wals()?;
         let families: Vec<u32> = self.state.lock().families.keys().copied().collect();
-        // Immutable memtables are flushed first, which makes room for the others. Stalls are ignored, because
-        // only this flush ends them.
+        // Immutable memtables are flushed first, which makes room for the other memtables. Stalls are
+        // ignored, because only this flush ends them.
         let pending = self.request_flush(&families, FlushReason::ErrorRecovery);
         self.wait_for_flush(&pending, may)?;
         let mut writer = self.write.queue.lock();

@@ -15,7 +15,8 @@ use crate::state::handle::Db;
 use crate::state::write_queue::DrainedQueue;
 
 impl Db {
-    /// Flushes the default family's memtable to a table, and waits for it; see [`flush_cf`](Db::flush_cf).
+    /// Flushes the default family's memtable to a table, and waits until that is done; see
+    /// [`flush_cf`](Db::flush_cf).
     pub fn flush(&self) -> Result<()> {
         self.flush_opt(&FlushOptions::default())
     }
@@ -27,7 +28,7 @@ impl Db {
             .flush(options, &[self.inner().default_family.clone()])
     }
 
-    /// Flushes the memtables of `families` to tables, and waits for it; see
+    /// Flushes the memtables of `families` to tables, and waits until that is done; see
     /// [`flush_cf_opt`](Db::flush_cf_opt).
     pub fn flush_cf(&self, families: &[ColumnFamily]) -> Result<()> {
         self.flush_cf_opt(families, &FlushOptions::default())

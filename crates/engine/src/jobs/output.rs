@@ -446,7 +446,7 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
         copies && open.writer.stores_as(cursor.table()) && open.writer.can_copy_block(cursor)
     }
 
-    /// The block's entries are inline values: they refer to no blobs.
+    /// Copies a block whose entries are inline values, which refer to no blobs.
     fn copy_block(&mut self, input: &mut MergingCursor) -> Result<bool> {
         let open = self.current()?;
         let Some(cursor) = input.top_table_mut() else {

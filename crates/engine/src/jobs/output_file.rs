@@ -168,7 +168,7 @@ struct TimedSync {
     file: Arc<dyn FileSync>,
     stats: Arc<Stats>,
     histogram: Histogram,
-    /// The sync was counted when it was run ahead.
+    /// The sync was counted already when it was run ahead of its turn.
     ahead: AtomicBool,
 }
 

@@ -1,4 +1,4 @@
-//! Requests to background threads, waits for them, and their conditions.
+//! Requests to background threads, and waits until the requested work is done.
 
 use base::Error;
 use base::ErrorKind;

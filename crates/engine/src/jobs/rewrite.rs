@@ -74,7 +74,7 @@ pub(crate) struct Rewrite<'a> {
 
 /// The outputs of a compaction.
 pub(crate) struct Written {
-    /// The tables and their levels, those of each level in key order.
+    /// The tables and their levels. The tables of each level are in key order.
     pub files: Vec<(usize, Arc<FileMetadata>)>,
     /// The records for the MANIFEST about blobs that lost their last reference.
     pub blob_garbage: Vec<BlobFileGarbage>,

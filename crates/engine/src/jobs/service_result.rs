@@ -150,7 +150,7 @@ impl CompactionServiceResult {
         let stats = &self.stats;
         text.write_field("elapsed_micros", stats.elapsed_micros);
         text.write_field("cpu_micros", stats.cpu_micros);
-        // The records are those of whole files, of which the compaction may read a part.
+        // The number of records is that of the whole files, of which the compaction may read only a part.
         text.write_field("has_accurate_num_input_records", false);
         text.write_field("num_input_records", stats.num_input_records);
         text.write_field("num_input_files", stats.num_input_files);

@@ -202,7 +202,7 @@ impl<'a> TextReader<'a> {
         if all.is_empty() {
             return Ok(Vec::new());
         }
-        // The braces around a list of one struct are those of the struct.
+        // A list of one struct has no braces of its own: the braces around it belong to the struct.
         if !all.starts_with('{') {
             return Ok(vec![TextReader::of(self.of, all)?]);
         }

@@ -75,7 +75,7 @@ impl DbInner {
             }
             cursor.next();
         }
-        // The write of the memtables gets the same error, and reports it.
+        // If memtables cannot be read here, their flush gets the same error and reports it.
         if cursor.status().is_err() {
             return Vec::new();
         }

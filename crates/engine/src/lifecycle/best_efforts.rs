@@ -108,7 +108,7 @@ fn read_one(options: &Options, dir: &Path, number: u64) -> Result<(ManifestTail,
     Ok((tail, state, whole))
 }
 
-/// The files of a database's directories, each examined once.
+/// The files of a database's directories. Each file is examined once, and the result is kept.
 struct Files<'a> {
     options: &'a Options,
     dir: &'a Path,

@@ -61,7 +61,7 @@ impl ManifestTail {
         self.read_from(options, dir, number, file)
     }
 
-    /// Like [`read`](Self::read), of MANIFEST `number`, which is `file`.
+    /// Reads as [`read`](Self::read) does, but from `file`, which is MANIFEST `number`.
     pub fn read_from(
         &mut self,
         options: &Options,
@@ -144,12 +144,12 @@ impl ManifestTail {
         &self.wals
     }
 
-    /// Sets whether newer states than the one read are given up.
+    /// Sets whether states newer than the state that was read are given up.
     pub fn gives_up_newer(&mut self, gave_up: bool) {
         self.gave_up = gave_up;
     }
 
-    /// True if newer states than the one read are given up: their files are missing.
+    /// True if states newer than the state that was read are given up, because files of them are missing.
     pub fn gave_up(&self) -> bool {
         self.gave_up
     }

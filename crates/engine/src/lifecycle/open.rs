@@ -383,7 +383,7 @@ pub(crate) fn assemble_db(
     let obsolete = Arc::new(ObsoleteFiles::new(Deletion::new(options, dir), listeners.clone()));
     let open_limit = Arc::new(OpenLimit::new(options.max_open_files));
     let block_cache = default_block_cache();
-    // Components that the options leave open are those of the last open.
+    // Components that the options do not set are the same as at the last open.
     let stored = stored_options(found, options, &listeners)?;
     let published = Arc::new(AtomicU64::new(recorded.last_sequence));
     let query_trace = Arc::new(QueryTrace::new(options.clock.clone()));

@@ -131,7 +131,8 @@ struct Worker<'a> {
     output_dir: &'a Path,
     /// The index of the output directory among those of the family.
     path_id: u32,
-    /// `level_compaction_dynamic_level_bytes` of the family, which several directories turn off.
+    /// The value of `level_compaction_dynamic_level_bytes` of the family; false if the family has several
+    /// directories.
     dynamic_levels: bool,
 }
 
@@ -211,7 +212,8 @@ impl<'a> Worker<'a> {
         closed.map(|()| result)
     }
 
-    /// The default family, without which there is no database, and the one that is compacted.
+    /// The families of the worker's database: the default family, without which there is no database, and the
+    /// family that is compacted.
     fn needed_of(&self, mut recorded: ManifestState) -> Result<ManifestState> {
         let id = match &recorded.db_id {
             Some(id) => Some(id.clone()),
@@ -372,7 +374,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// The options of a worker: those of the OPTIONS file that the job names, with the parts of its own.
+/// The options of a worker: the options in the OPTIONS file that the job names, with the worker's own parts.
 fn options_of(
     dir: &Path,
     input: &CompactionServiceInput,

@@ -62,7 +62,8 @@ struct Replayed {
     stopped: Option<(u64, Error)>,
     /// The last WAL with a record, and the end of its records.
     end: Predecessor,
-    /// The last WAL read, as the next one describes it with `track_and_verify_wals`.
+    /// The facts about the last WAL that was read, with which the description in the next WAL is compared
+    /// (`track_and_verify_wals`).
     observed: Option<PredecessorWal>,
     /// The end of the WAL's last record.
     observed_end: u64,
@@ -182,7 +183,7 @@ impl DbInner {
             return Ok(Vec::new());
         }
         self.check_no_sections()?;
-        // The error that says where the WALs are comes first.
+        // If both checks fail, the caller gets the error that names the directory of the WALs.
         self.check_unread_wals()?;
         self.check_any_wal(manifest.number())?;
         self.check_recorded_wals(manifest.wals())?;
@@ -583,7 +584,8 @@ impl DbInner {
         Ok(true)
     }
 
-    /// False if the replay ends before WAL `tracked`, which describes another WAL than the one before it.
+    /// False if the replay ends before WAL `tracked`, because the description of its predecessor does not
+    /// match the WAL before it.
     fn may_follow(
         &self,
         tracked: &mut TrackedWal,

@@ -395,7 +395,7 @@ impl DbInner {
         Ok(numbers)
     }
 
-    /// The family of that id, created now if it does not exist yet.
+    /// Returns the family with that id; creates it if it does not exist yet.
     fn assemble_followed(&self, family: &manifest::FamilyState) -> Result<Arc<Family>> {
         if let Some(known) = self.state.lock().families.get(&family.id) {
             return Ok(known.family.clone());

@@ -59,7 +59,7 @@ impl LargeRows {
         !self.whole_batch
     }
 
-    /// True if the row must be skipped: then it is added to [`rows`](LargeRows::rows).
+    /// True if the row must be skipped. A skipped row is added to [`rows`](LargeRows::rows).
     #[inline]
     pub fn takes(&mut self, family: u32, seqno: SeqNo, kind: Kind, key: &[u8], value: &[u8]) -> bool {
         let is_allowed = match kind {

@@ -216,14 +216,13 @@ impl EventListener for InfoLog {
                 write_buffer_manager_limit,
                 delayed_write_rate,
             } => {
-                // A stall without a family concerns all families.
+                // A stall event without a family name concerns all families.
                 let family = match family.is_empty() {
                     true => "all",
                     false => family,
                 };
                 let ended = |cause: &StallCause| match cause {
-                    // When a stall of one of these causes ends, the family may still be stalled for another
-                    // reason, so the line does not say that nothing stalls its writes.
+                    // The family may still be stalled for another reason: the line does not deny that.
                     StallCause::LowPriority | StallCause::WriteBufferManagerLimit | StallCause::WalLocked => {
                         format!("Writes go on: they were {previous}")
                     }

@@ -70,7 +70,7 @@ pub(crate) struct Listeners {
     panics: Arc<ListenerPanics>,
 }
 
-/// Panics of listeners, until the database handles them.
+/// The panics of listeners that the database has not handled yet.
 #[derive(Default)]
 struct ListenerPanics {
     /// True once the database is open. Before that, the open itself handles panics.

@@ -108,7 +108,7 @@ impl InfoLog {
         }
     }
 
-    /// Writes a message with its place in the source, as [`log_line`] calls it.
+    /// Writes a message with its place in the source code. Called by the macro [`log_line`].
     pub fn write_from(&self, level: InfoLogLevel, file: &str, line: u32, message: fmt::Arguments<'_>) {
         let file = file.rsplit_once("src").map_or(file, |(_, file)| file);
         self.write(level, &format!("[{file}:{line}] {message}"));

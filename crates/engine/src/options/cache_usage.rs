@@ -14,7 +14,7 @@ pub enum CacheEntryRole {
     CompressionDictionaryBuildingBuffer,
     /// The memory of filters while they are built.
     FilterConstruction,
-    /// Open tables: index and filter, if these are not in the cache as blocks, and the rest.
+    /// Open tables: their index and filter, if these are not in the cache as blocks, and their other memory.
     BlockBasedTableReader,
     /// The records of tables in the versions of a family.
     FileMetadata,

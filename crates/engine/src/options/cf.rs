@@ -697,7 +697,8 @@ impl ColumnFamilyOptions {
     /// for the user about it.
     pub(crate) fn sanitize(&mut self, atomic_flush: bool, db_paths: &[DbPath]) -> Vec<&'static str> {
         let mut said = Vec::new();
-        // A memtable that waits for a second one would be missing from the atomic flush of the others.
+        // With atomic flush, a memtable that waits for a second one would be missing from the flush of the
+        // other families.
         if atomic_flush && self.min_write_buffer_number_to_merge > 1 {
             self.min_write_buffer_number_to_merge = 1;
             said.push("atomic_flush: min_write_buffer_number_to_merge is 1");

@@ -134,7 +134,7 @@ impl OptionValue for CompactionOptionsFifo {
     }
 
     fn parse_onto(&self, text: &str) -> Option<CompactionOptionsFifo> {
-        // The form of old RocksDB releases: the first field alone.
+        // Old RocksDB releases wrote the first field alone.
         if !text.contains('=') && !text.starts_with('{') {
             return Some(CompactionOptionsFifo {
                 max_table_files_size: OptionValue::parse(text)?,

@@ -21,7 +21,7 @@ pub enum OptionLoss {
     Space,
     /// The option costs time or memory, and loses nothing else.
     Cost,
-    /// No release of RocksDB that Esker knows has an option of that name, or such a value.
+    /// No release of RocksDB that Esker knows has an option of that name, or the option with that value.
     Unknown,
 }
 

@@ -284,7 +284,7 @@ impl Charge {
 impl Share {
     /// Sets the database of this share.
     pub fn belongs_to(&self, owner: Weak<dyn Member>) {
-        // The owner is set once, because a database starts its threads once.
+        // The database of the share is set once, because a database starts its threads once.
         let _ = self.owner.set(owner);
     }
 

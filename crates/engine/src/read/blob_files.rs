@@ -36,7 +36,7 @@ pub struct BlobMetaData {
     pub garbage_blob_count: u64,
     /// The bytes of the records of the referenced values.
     pub garbage_blob_bytes: u64,
-    /// The numbers of the tables whose oldest blob file this is.
+    /// The numbers of the tables whose entries refer to this blob file and to no older one.
     pub linked_ssts: Vec<u64>,
     /// The name of the checksum function of the whole file; empty if the MANIFEST has none.
     pub checksum_method: String,

@@ -674,7 +674,7 @@ impl DbIterator {
         };
     }
 
-    /// Begins a seek. False if it cannot succeed.
+    /// Begins a seek. False if the seek cannot succeed.
     fn start(&mut self, direction: Direction) -> bool {
         let outdated = self.outdated();
         if outdated && !self.may_move() {

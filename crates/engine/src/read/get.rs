@@ -186,7 +186,7 @@ pub(crate) struct GetContext<'a> {
     outcome: Option<Result<Option<PinnedValue>>>,
 }
 
-/// A value, in the block or memtable where a Get found it.
+/// A value that a Get found, pinned in its block or memtable.
 enum Found<'a> {
     Memory(memtable::Value<'a>, &'a Arc<Memtable>),
     Table(Value<'a>),

@@ -317,8 +317,8 @@ impl LevelCursor {
         if let Some(open) = &self.own_files {
             cursor.read_through(self.tables.open_file(metadata, open)?);
         } else {
-            // Only reads of users are sampled: a compaction has its own file handles, and takes the other
-            // branch.
+            // Only reads of users are sampled. A compaction never comes here, because it has its own file
+            // handles.
             metadata.sample_read();
         }
         match self.cursor.take() {
@@ -436,7 +436,7 @@ impl LevelCursor {
         let lacks = self.tables.with_table(file, |table| {
             Ok(table.range_tombstones().is_empty() && !table.may_contain_prefix_of(target, &self.options)?)
         });
-        // An error counts as "may have the prefix": the seek that follows reports it.
+        // If the filter cannot be read, the file may have the prefix: the following seek reports the error.
         lacks.unwrap_or(false)
     }
 
@@ -451,8 +451,8 @@ impl LevelCursor {
         }
     }
 
-    /// The last file that begins at or before `target`: the first that does not end before it, or the file
-    /// before that.
+    /// The last file that begins at or before `target`: the first file that does not end before `target`, or
+    /// the file before that file.
     fn file_before(&self, target: &[u8]) -> Option<usize> {
         let i = self.file_of(target);
         let cmp = self.tables.comparator();
@@ -482,7 +482,7 @@ impl LevelCursor {
     /// of the reads is subtracted. Files that cannot be opened now fail when the cursor reaches them.
     pub fn prepare(&mut self, ranges: &[ScanBounds], coalesce: u64, budget: &mut u64) {
         self.prepared.clear();
-        // The files to read, and for each the ranges that it overlaps.
+        // The files to read, and for each file the ranges that the file overlaps.
         let mut places: Vec<(usize, Range<usize>)> = Vec::new();
         for (number, range) in ranges.iter().enumerate() {
             let first = range.lower.as_deref().map_or(0, |lower| self.file_of(lower));

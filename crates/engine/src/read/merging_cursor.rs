@@ -197,7 +197,7 @@ pub(crate) struct MergingCursor {
     snapshot: SeqNo,
     /// Range tombstones of the newest lane with a sequence number above this one are invisible.
     newest_snapshot: SeqNo,
-    /// Where keys have timestamps: range tombstones with a newer timestamp than this are invisible.
+    /// The read timestamp, if keys have timestamps: range tombstones with a newer timestamp are invisible.
     read_ts: Option<Box<[u8]>>,
     error: Option<Error>,
     /// A copy of a key, valid after the cursor it came from has moved.
@@ -368,9 +368,9 @@ impl MergingCursor {
         });
     }
 
-    /// Like `seek`, for a caller that needs no key after those with `target`'s prefix by `extractor`.
-    /// Memtables and tables whose filters exclude the prefix are not read. With `side_by_side`, the reads of
-    /// the others are started together.
+    /// Seeks as `seek` does, for a caller that needs no key after those with `target`'s prefix by
+    /// `extractor`. Memtables and tables whose filters exclude the prefix are not read. With `side_by_side`,
+    /// the reads of the other tables are started together.
     pub fn seek_within_prefix(&mut self, target: &[u8], extractor: &dyn PrefixExtractor, side_by_side: bool) {
         if side_by_side {
             self.start_seek(target, SeekKind::WithinPrefix);
@@ -380,8 +380,8 @@ impl MergingCursor {
         });
     }
 
-    /// Like `seek_for_prev`, for a caller that needs no key before those with `target`'s prefix. Only the
-    /// filters of memtables are used.
+    /// Seeks as `seek_for_prev` does, for a caller that needs no key before those with `target`'s prefix.
+    /// Only the filters of memtables are used.
     pub fn seek_for_prev_within_prefix(&mut self, target: &[u8], extractor: &dyn PrefixExtractor) {
         self.place(Direction::Backward, |source| {
             source.seek_for_prev_within_prefix(target, extractor);
@@ -791,7 +791,7 @@ impl BlockwiseCursor for MergingCursor {
             return None;
         }
         let bound = self.top_table()?.block_bound()?;
-        // The smallest of the other lanes is one of the two children of the top.
+        // The smallest key of the other lanes is in one of the two children of the heap's top.
         let mut others = self.heap[1..].iter().take(2);
         let is_behind = |other: &Item| {
             let key = self.sources[other.lane as usize].key();
@@ -836,7 +836,7 @@ impl MergingCursor {
         if self.active > 0 || self.direction == Direction::Backward || !self.cmp.user().is_bytewise() {
             return false;
         }
-        // The smallest of the other lanes is one of the two children of the top.
+        // The smallest key of the other lanes is in one of the two children of the heap's top.
         let others = self.heap[1..].iter().take(2).map(|other| other.prefix);
         let stop = others.fold(stop, u64::min);
         self.ended_block = match &mut self.sources[top.lane as usize] {

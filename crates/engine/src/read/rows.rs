@@ -146,8 +146,8 @@ impl Rows {
         back.status().err().map(Err)
     }
 
-    /// Returns `Some` if the iterator has already ended. If the range was refused, the first call contains
-    /// the error.
+    /// Returns `Some` if the iterator has already ended. If the range was refused, the first call returns the
+    /// error.
     fn end(&mut self) -> Option<Option<Error>> {
         if let Some(error) = self.refused.take() {
             self.done = true;

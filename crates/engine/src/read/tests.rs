@@ -160,7 +160,7 @@ impl Bench {
         })
     }
 
-    /// Cuts a run into files at random user keys, and its tombstones with it.
+    /// Divides a sorted run, with its tombstones, into files at random user keys.
     fn level(&mut self, rng: &mut TestRng, run: &LaneContents) -> Vec<Arc<FileMetadata>> {
         let mut cuts: Vec<usize> = (0..rng.usize(..5)).map(|_| rng.usize(1..KEYS * 2)).collect();
         cuts.extend([0, usize::MAX]);

@@ -242,7 +242,7 @@ impl VersionsIterator {
         }
     }
 
-    /// Begins a seek. False if it cannot succeed.
+    /// Begins a seek. False if the seek cannot succeed.
     fn start(&mut self) -> bool {
         self.versions.clear();
         self.at = 0;

@@ -182,7 +182,7 @@ impl Db {
 }
 
 impl DbInner {
-    /// The family of statistics, if they are stored in one.
+    /// The column family of statistics, if statistics are stored in one.
     fn stats_family(&self) -> Option<Arc<Family>> {
         match self.options.persist_stats_to_disk {
             true => self.family_by_name(STATS_COLUMN_FAMILY),

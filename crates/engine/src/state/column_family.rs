@@ -52,7 +52,7 @@ pub(crate) struct Family {
     pub super_version_number: AtomicU64,
     pub replaced: Replaced,
     pub clock: Arc<dyn Clock>,
-    /// The database's published sequence number: all rows up to it are in their memtables.
+    /// The published sequence number of the database: all rows up to this number are in their memtables.
     pub published: Arc<AtomicU64>,
     /// The database's trace, in which iterators record their seeks.
     pub query_trace: Arc<QueryTrace>,

@@ -61,7 +61,7 @@ pub(crate) struct DbInner {
     /// The sequence number of the last row that readers see. Written under the write queue's lock, or in the
     /// order of tickets by writers that have released it.
     pub published: Arc<AtomicU64>,
-    /// The traces, which record while they are on.
+    /// The traces, each of which records only while it is running.
     pub traces: Traces,
     /// The open snapshots.
     pub snapshots: Arc<SnapshotList>,
@@ -132,7 +132,8 @@ pub(crate) struct Traces {
 pub(crate) struct DirLocks {
     /// The lock of the database.
     pub db: Mutex<Option<Box<dyn FileLock>>>,
-    /// The lock of a separate `wal_dir`. Taken after [`db`](Self::db) and released before it.
+    /// The lock of a separate `wal_dir`. It is taken after the lock [`db`](Self::db) and released before that
+    /// lock.
     pub wal_dir: Mutex<Option<Box<dyn FileLock>>>,
 }
 

@@ -123,7 +123,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Adds a waiter. True if it is the only one.
+    /// Adds a waiter. True if no other waiter is there.
     pub fn begin(&mut self) -> bool {
         self.now += 1;
         self.now == 1

@@ -46,7 +46,7 @@ impl DbState {
     /// Records that a compaction had no space and needs `room` bytes. Returns false if the database has
     /// stopped writes already: then the failure is not a soft error.
     pub fn record_soft_error(&mut self, action: &str, error: &Error, room: u64) -> bool {
-        // The compaction would fail again with less free space than this.
+        // Without this much free space the compaction would fail again.
         self.recovery.room = self.recovery.room.max(room);
         if self.background_error.is_some() {
             return false;

@@ -226,7 +226,7 @@ mod tests {
 
     const NOTHING: [SeqNo; 0] = [];
 
-    /// The maximum number of tickets, with numbers that wrap among them.
+    /// Returns inserts with the maximum number of tickets in progress, whose numbers wrap around.
     fn full() -> (Inserts, Vec<Ticket>) {
         let inserts = Inserts::with_first(numbered(u64::MAX) - 5);
         let tickets = (1..=PLACES)

@@ -72,9 +72,9 @@ impl DbInner {
         self.changed.notify_all();
     }
 
-    /// Like [`log_and_apply`](Self::log_and_apply), for a caller that has claimed the MANIFEST, and for
-    /// several families at once, with one edit each: the MANIFEST gets all edits or none. `last_seqno` is the
-    /// last sequence number once they are installed.
+    /// Records changes as [`log_and_apply`](Self::log_and_apply) does, for a caller that has claimed the
+    /// MANIFEST, and for several families at once, with one edit each: the MANIFEST gets all edits or none.
+    /// `last_seqno` is the last sequence number once they are installed.
     pub(crate) fn apply_claimed(
         &self,
         state: &mut MutexGuard<'_, DbState>,
@@ -146,7 +146,7 @@ impl DbInner {
         self.versions.append(&all)
     }
 
-    /// Makes `versions` visible to readers; `edits` lead to them from the versions `before`.
+    /// Makes `versions` visible to readers: the versions that result from `before` by `edits`.
     fn install_versions(
         &self,
         state: &mut DbState,
@@ -193,7 +193,7 @@ impl DbInner {
         self.log_claimed(state, edit)
     }
 
-    /// Like [`log_edit`](Self::log_edit), for a caller that has claimed the MANIFEST.
+    /// Records an edit as [`log_edit`](Self::log_edit) does, for a caller that has claimed the MANIFEST.
     pub(crate) fn log_claimed(
         &self,
         state: &mut MutexGuard<'_, DbState>,

@@ -1,4 +1,4 @@
-//! The counters of a database at earlier moments, which reports compare with those of now.
+//! The counters of a database at earlier moments, with which reports compare the current counters.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -153,7 +153,7 @@ struct Begun<'a> {
 }
 
 impl Begun<'_> {
-    /// The rows of the section, given the bytes `rest` after them.
+    /// The rows of the section; `rest` are the bytes of the record after these rows.
     fn end_before(&self, rest: &[u8]) -> Result<WriteBatch> {
         let rows = &self.rest[..self.rest.len() - rest.len()];
         WriteBatch::from_rows(rows, self.count)

@@ -67,7 +67,7 @@ mod tests {
         assert_eq!((floor.bytes(), floor.bytes_of_output()), (0, 0));
         floor.note(64, 1 << 20, second);
         assert_eq!((floor.bytes(), floor.bytes_of_output()), (32 << 10, MOST));
-        // This flush writes larger tables, and is slow too.
+        // The second slow flush of the test writes larger tables.
         floor.note(8, 8 << 20, second);
         assert_eq!(floor.bytes(), 256 << 10);
         floor.note(64, 1 << 20, second);

@@ -60,7 +60,7 @@ impl ValueResolver {
         Ok(())
     }
 
-    /// The value of a blob, pinned in its cache if it is there.
+    /// The value of a blob, pinned in the blob cache if the cache has the value.
     pub fn blob(&self, user_key: &[u8], index: &[u8], read: BlobRead) -> Result<PinnedValue> {
         self.blobs.get(user_key, &BlobIndex::decode(index)?, read)
     }

@@ -10,7 +10,7 @@ pub(crate) struct Writer {
     pub wal: Option<wal::Writer>,
     /// The length of `wal` in bytes when it held no row yet.
     pub wal_head: u64,
-    /// The number of the next WAL, once an attempt to create it has failed.
+    /// The number of the next WAL, if an attempt to create that WAL has failed.
     pub next_wal: Option<u64>,
     /// The sequence number after the last record of the WALs; lower than that of the next row if rows were
     /// written without WAL.

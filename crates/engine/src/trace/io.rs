@@ -125,7 +125,7 @@ impl IoTrace {
 }
 
 impl Running {
-    /// Counts an operation. True if it is recorded.
+    /// Counts an operation. True if the operation is to be recorded.
     fn takes_next(&mut self) -> bool {
         if self.appender.is_full() {
             return false;

@@ -107,7 +107,7 @@ impl DbWithTtl {
         DbWithTtl::open_with(options, path, &ttl)
     }
 
-    /// Like [`open`](DbWithTtl::open), with a kind and a time for each family.
+    /// Opens as [`open`](DbWithTtl::open) does, with a kind and a time to live for each family.
     ///
     /// # Errors
     /// The errors of `open`; `InvalidArgument` for a family with rows of neither kind that is opened as
@@ -283,8 +283,8 @@ impl DbWithTtl {
         self.write_rows(options, batch, None)
     }
 
-    /// Like [`write`](DbWithTtl::write_opt), with this time to live for all its puts, which must be in
-    /// families with a time to live [per key](FamilyTtl::PerKey).
+    /// Writes as [`write`](DbWithTtl::write_opt) does, with the time to live `ttl` for all puts, which must
+    /// be in families with a time to live [per key](FamilyTtl::PerKey).
     pub fn write_with_ttl(&self, batch: &WriteBatch, ttl: Duration, options: &WriteOptions) -> Result<()> {
         self.write_rows(options, batch, Some(ttl))
     }
@@ -334,7 +334,7 @@ impl DbWithTtl {
         found.map_or(Ok(None), |value| rules.shown(value, rules.now()))
     }
 
-    /// Like [`get`](DbWithTtl::get_cf_opt), without a copy.
+    /// Reads as [`get`](DbWithTtl::get_cf_opt) does, without a copy.
     ///
     /// # Errors
     /// The errors of `get`.

@@ -70,7 +70,7 @@ const SWITCH: &str = "switch the memtables";
 enum Stage {
     /// The rows of the write are visible.
     Published,
-    /// The write is in the WAL. Its rows are to be inserted without the write queue's lock.
+    /// The write is in the WAL, and its rows are to be inserted without the write queue's lock.
     Logged(WriteSize),
 }
 
@@ -626,7 +626,8 @@ impl DbInner {
         let sealed: Vec<_> = sealing
             .map(|family| Event::sealed(&family.family.name, &family.mem.table))
             .collect();
-        // These events are sent before the flush can begin, so that its events come later.
+        // Listeners are notified of the switched memtables before the flush can begin, so that the events of
+        // the flush come later.
         MutexGuard::unlocked(&mut state, || sealed.iter().for_each(|event| self.notify(event)));
         let current = state.current_wal();
         let mut stalls = Vec::new();
@@ -663,7 +664,7 @@ impl DbInner {
 
     /// Closes the current WAL, if there is one, and begins the next.
     pub(crate) fn switch_wal(&self, writer: &mut DrainedQueue<'_>) -> Result<()> {
-        // A failure of this flush can be resumed from.
+        // The database can resume after a failure of this flush of the WAL.
         self.flush_wal_of(writer)?;
         let result = catch_or_fail(|| self.begin_wal(writer));
         if let Err(error) = &result {

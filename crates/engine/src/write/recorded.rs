@@ -153,7 +153,7 @@ impl WriteBatchWithIndex {
     }
 }
 
-/// Adds the image of a key with these columns; `None`: it does not exist.
+/// Adds the before image of a key with the columns `found`; `None`: the key does not exist.
 fn add_image(images: &mut BeforeImages, found: Option<&[(Vec<u8>, Vec<u8>)]>) -> Result<()> {
     match found {
         None => images.add(BeforeImage::Absent),

@@ -29,7 +29,7 @@ pub(crate) fn low_pri_limiter(options: &Options) -> Result<RateLimiter> {
 }
 
 impl DbInner {
-    /// Throttles a write that asked for it. Called without locks: only this write waits.
+    /// Delays a write whose options ask for throttling. Called without locks, so that no other write waits.
     #[cold]
     pub(super) fn throttle(&self, options: &WriteOptions, commit: &Commit<'_>) -> Result<()> {
         let bytes = match commit {

@@ -91,7 +91,7 @@ impl DbInner {
             self.latch(APPEND_TO_WAL, error.clone());
             return Err(error);
         }
-        // The records are in the file now, so a sync can include them.
+        // The buffered records are in the file now, so a sync includes them.
         self.wal_tail.records.fetch_add(1, Ordering::Release);
         Ok(())
     }

@@ -411,7 +411,7 @@ fn queries_go_on_where_the_trace_fails() {
     }
 }
 
-/// Prepares and reads the whole trace, and replays it.
+/// Reads the whole trace, and then replays it.
 fn replay(world: &World, bytes: &[u8]) -> Result<()> {
     let mut replayer = world.replayer(&world.put(bytes));
     replayer.prepare()?;

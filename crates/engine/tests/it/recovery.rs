@@ -300,7 +300,7 @@ fn table() -> Vec<Row> {
             [ERROR, ERROR, "a", "ab"],
             ALL,
         ),
-        // RocksDB 7.8 reports it as corrupt, later releases skip it.
+        // RocksDB 7.8 reports a record of this type as corrupt, and later releases skip it.
         row(
             "unknown record type from 128 on",
             |_| {

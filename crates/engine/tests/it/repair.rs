@@ -330,7 +330,7 @@ fn a_table_of_a_dropped_family_lies_in_lost_and_one_from_elsewhere_stays_in_its_
         create_if_missing: true,
         ..Options::default()
     };
-    // The id of the exported family in its source database differs from that in this one.
+    // The exported family has another id in its source database than in the database that imports it.
     let source = Db::open(&options, &other).unwrap();
     let before = source
         .create_column_family("before", &Default::default())

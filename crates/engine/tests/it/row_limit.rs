@@ -129,7 +129,7 @@ fn every_write_of_a_row_beyond_the_limit_is_refused_before_the_wal() {
             batch.delete_range(b"a", large);
         }),
         ("put_at", "key", |batch, family, _, key| {
-            // These keys are too long only with their timestamp.
+            // The keys are too long only with their timestamps.
             batch.put_at(family, &key[1..], &[0; 8], b"v");
         }),
         ("delete_range_at", "key", |batch, family, _, key| {
@@ -147,7 +147,7 @@ fn every_write_of_a_row_beyond_the_limit_is_refused_before_the_wal() {
         let mut other = WriteBatch::with_protection(8).unwrap();
         other.append(&batch);
         refused(what, db.write_opt(other, write), part);
-        // A batch with no other operation does not count as empty.
+        // A batch whose only operation was refused does not count as empty.
         let mut alone = WriteBatch::new();
         add(&mut alone, family, large, key);
         assert!(!alone.is_empty(), "{what}");

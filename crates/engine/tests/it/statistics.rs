@@ -124,7 +124,7 @@ fn blocks_filters_and_bytes_of_gets() {
     assert_eq!(count(Ticker::GetHitL0), 1);
     let bytes = statistics.histogram_data(Histogram::BytesFromFilesPerGet);
     assert_eq!(bytes.count, 1);
-    // The bytes read are those of the data block, the index and the filter.
+    // The Gets have read the bytes of the data block, the index and the filter.
     assert!((1_000..20_000).contains(&bytes.sum), "{bytes:?}");
     assert_eq!(statistics.histogram_data(Histogram::ReadBlockGetMicros).count, 1);
     assert!(statistics.histogram_data(Histogram::SstReadMicros).count >= 1);

@@ -43,7 +43,8 @@ fn keys(db: &Db) -> String {
     keys
 }
 
-/// The description in WAL `number` of the one before it, and the sequence number of its last record.
+/// The description of the preceding WAL in WAL `number`, and the sequence number of the last record of WAL
+/// `number`.
 fn read(fs: &MemFs, number: u64) -> (Option<PredecessorWal>, u64) {
     let file = fs.open_random(&path(number), &OpenOptions::default()).unwrap();
     let options = ReaderOptions {

@@ -1,4 +1,4 @@
-//! Compactions that drop garbage: what they may drop.
+//! The compaction filter that drops garbage, and the limits of the garbage that it may drop.
 
 use std::sync::Arc;
 

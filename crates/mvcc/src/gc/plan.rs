@@ -205,7 +205,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Ends the run: an entry before it stays.
+    /// Ends the run of garbage, because the entry before it stays.
     fn end_run(&mut self) {
         let run = std::mem::take(&mut self.run);
         if self.options.min_run_versions > 0 && run.versions >= self.options.min_run_versions {

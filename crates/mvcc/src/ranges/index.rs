@@ -46,7 +46,7 @@ impl RangeIndex {
         }
     }
 
-    /// A snapshot, and the range tombstones it has.
+    /// A new snapshot, and the range tombstones that are visible in it.
     pub fn snapshot(&self, db: &Db, family: &ColumnFamily) -> Result<(Snapshot, Option<Arc<Ranges>>)> {
         let snapshot = db.snapshot();
         // A relaxed load suffices: a snapshot with range tombstones was taken after `any` was set, and the

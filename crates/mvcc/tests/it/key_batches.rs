@@ -176,7 +176,7 @@ fn only_the_keys_of_a_batch_are_written() {
             other => panic!("{other:?}"),
         }
     }
-    // A refusal leaves the writes before it in the batch.
+    // After a refused write, the earlier writes of the batch stay in it.
     batch.commit(&WriteOptions::default()).unwrap();
     let mut batch = store.begin_keys(&[b"b"], BEGIN);
     assert!(batch.is_empty());

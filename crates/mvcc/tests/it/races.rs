@@ -14,7 +14,7 @@ use super::model::{NOW, open, plain};
 /// For each key, the value that a reader must see, and whether it is inline.
 type Live = BTreeMap<Vec<u8>, (Vec<u8>, bool)>;
 
-/// Many keys, so that a search through them takes as long as several writes.
+/// The number of keys is so high that a search through all of them takes as long as several writes.
 const KEYS: u32 = 500;
 
 struct Writer<'a> {

@@ -1,4 +1,4 @@
-//! Wrong statistics are detected where they are used, and recounted.
+//! Statistics that are wrong are detected when they are used, and then recounted.
 
 use std::path::Path;
 use std::sync::Arc;

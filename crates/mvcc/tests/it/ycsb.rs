@@ -315,7 +315,7 @@ impl Drop for NoMoreCollections<'_> {
 fn run(workload: Workload) {
     let operations = testkit::rng::runs("ESKER_OPERATIONS", OPERATIONS);
     let long = operations > OPERATIONS;
-    // In operations that read the clock once; some read it twice.
+    // The lifetime as a number of operations that read the clock once. Some operations read it twice.
     let lifetime = if long { 100_000 } else { 8_000 };
     let lifetime = Duration::from_nanos(lifetime * TICK as u64);
     let dir = tempfile::tempdir().unwrap();
@@ -372,7 +372,7 @@ fn run(workload: Workload) {
                 continue;
             }
             round += 1;
-            // The two kinds of collection alternate, because the first leaves nothing for the other.
+            // The two kinds of collection alternate, because each leaves no garbage for the other.
             if round.is_multiple_of(8) {
                 let garbage = run.store.collect_in_compactions(lifetime, run.now()).unwrap();
                 left_out += garbage.val_count;

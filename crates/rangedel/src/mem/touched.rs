@@ -27,7 +27,7 @@ pub(super) struct Touched {
     scale: Scale,
     /// The number of the first key.
     low: u64,
-    /// The size of a bucket is two to this power.
+    /// The binary logarithm of the size of a bucket.
     shift: u32,
     bits: Box<[AtomicU64]>,
     /// The number of tombstones for which the table was made.
@@ -122,7 +122,7 @@ struct Scale {
 struct Digit {
     least: u8,
     greatest: u8,
-    /// The value of one unit of this digit.
+    /// The increase of a key's number for one unit of this digit.
     weight: u64,
 }
 

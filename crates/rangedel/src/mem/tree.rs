@@ -96,7 +96,7 @@ impl Node {
         matches!(self, Node::Leaf(fragments) if fragments.is_empty())
     }
 
-    /// The first and the last key it knows, or empty ones.
+    /// The first and the last key of the node's splits and fragments; empty keys if it has none.
     pub fn outer_keys(&self) -> (&[u8], &[u8]) {
         (
             self.outer_key(true).unwrap_or_default(),

@@ -117,7 +117,7 @@ fn sequence_numbers_may_come_out_of_order() {
         }
         let mut tombstones = Vec::new();
         for &seqno in &seqnos {
-            // Wide tombstones, so that they span nodes of the tree.
+            // The tombstones are wide, so that they span whole nodes of the tree.
             let (start, end) = (rng.u32(..40), rng.u32(900..1000));
             let (start, end) = if rng.one_in(3) {
                 (end, end + 1)

@@ -70,7 +70,7 @@ struct Remembered {
     key: Range<usize>,
 }
 
-/// A size that suffices for most internal keys: it is reserved at once.
+/// The capacity in bytes that is reserved for a key at once; it suffices for most internal keys.
 const USUAL_KEY: usize = 64;
 
 /// The number of bytes that a seek prefetches around its entry: a walk nearly always follows, and the

@@ -31,7 +31,7 @@ pub struct EntryRef<'a, 'k> {
 }
 
 impl<'a> Entries<'a> {
-    /// A walk over `entries`, those of a block, from the first one on.
+    /// A walk over the entries of a block, whose bytes are `entries`, from the first entry on.
     pub fn new(entries: &'a [u8]) -> Entries<'a> {
         Entries {
             entries,

@@ -24,8 +24,8 @@ const MAX_BLOCK_SIZE: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct HashIndexBuilder {
     buckets_per_key: f64,
-    /// The hash and the restart point of each key; of the versions of one key only where one of the two
-    /// changes.
+    /// The hash and the restart point of each key. Several versions of one key have a further pair only if
+    /// the restart point changes.
     keys: Vec<(u32, u8)>,
     /// The number of buckets: proportional to the keys, including versions.
     buckets: f64,

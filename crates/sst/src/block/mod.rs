@@ -100,7 +100,7 @@ enum Data {
     Apart(Box<Apart>),
 }
 
-/// Memory that is not simply owned, or that has more attached to it.
+/// The memory of a block that is not simply owned, or that has checksums attached.
 struct Apart {
     bytes: Bytes,
     protection: Option<BlockProtection>,
@@ -139,7 +139,7 @@ impl Bytes {
 struct Shape {
     entries_end: usize,
     num_restarts: usize,
-    /// The values section, if there is one; then the entries end where it begins.
+    /// The values section, if there is one. The entries then end where the section begins.
     values: Option<Range<usize>>,
 }
 
@@ -477,7 +477,7 @@ impl Block {
 
     #[inline(always)]
     fn view_entry_index<'a>(&self, bytes: &'a Option<Buffer>) -> Option<EntryIndex<'a>> {
-        // Set before `index`, whose load orders the two.
+        // The counts are stored before `index`: a thread that loads `index` also sees the counts.
         let counts = self.index_counts.load(Ordering::Relaxed);
         bytes
             .as_deref()

@@ -126,7 +126,7 @@ fn first_by_restarts(block: &Block, lookup: &Lookup<'_>) -> Result<First> {
     // The stored bytes of the previous entry, including the trailer, share this many bytes with the target
     // ...
     let mut matched = 0;
-    // ... and this is how the following bytes compare with the target's.
+    // ... and the order of the following bytes relative to those of the target.
     let mut beyond = Ordering::Less;
     while at < entries.len() {
         let entry = Entry::decode(entries, at).ok_or_else(|| bad_entry(at))?;

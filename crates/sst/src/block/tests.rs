@@ -437,7 +437,7 @@ fn values_that_overlap_cannot_make_a_block_grow() {
     assert!(Block::parse(block).unwrap_err().is_corruption());
 }
 
-/// Every row from one end to the other, up to an error.
+/// Walks from one end of the block to the other. Returns the rows, up to an error if there is one.
 fn walk(subject: &mut Subject, forward: bool) -> (Model, Option<Error>) {
     let mut found = Model::new();
     match forward {

@@ -90,7 +90,8 @@ impl FilterReader {
         Ok(FilterReader { body, metadata })
     }
 
-    /// The contents of an equivalent filter: those it was made from, without unused bytes.
+    /// The contents of an equivalent filter block: the contents from which this filter was made, without
+    /// unused bytes.
     pub(crate) fn contents(&self) -> Vec<u8> {
         let mut contents = match &self.body {
             Body::FastLocalBloom(bloom) => bloom.data(),

@@ -252,8 +252,9 @@ impl Index {
         Some(leaf)
     }
 
-    /// The second step: as [`seek`](Index::seek), from the result of [the first](Index::begin_seek_in_steps)
-    /// for the same target. Prefetches the [place](Index::place).
+    /// The second step of a seek: continues from the result of [the first step](Index::begin_seek_in_steps)
+    /// for the same target, and returns the same as [`seek`](Index::seek). Prefetches the
+    /// [place](Index::place).
     #[inline]
     pub(crate) fn seek_from(&self, leaf: usize, target: &Target<'_>, form: &KeyForm) -> usize {
         let i = match (&self.prefixes, self.rest_of(target)) {

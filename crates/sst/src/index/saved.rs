@@ -42,7 +42,7 @@ impl Index {
         stored_order: &UserComparator,
     ) -> Result<Index> {
         let mut builder = IndexBuilder::new(user_keys, limit);
-        // The index was within its limits when it was read from the table.
+        // The size limits are not checked here: the index was within them when it was read from the table.
         builder.keys_limit = u32::MAX as usize;
         let mut saved = Reader::new(saved);
         let mut separator: Vec<u8> = Vec::new();

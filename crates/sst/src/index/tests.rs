@@ -207,7 +207,7 @@ fn disorder_and_impossible_handles_do_no_harm() {
 
 #[test]
 fn shared_bytes_cannot_make_separators_without_end() {
-    // One long key, and then a million empty deltas of it.
+    // The damaged block has one long key, and then a million keys that share all of it.
     let mut bytes = Vec::new();
     let long = vec![b'k'; 1 << 16];
     for varint in [0, long.len() as u32] {

@@ -181,8 +181,8 @@ impl Table {
         }
     }
 
-    /// True if lookups probably read blocks that the block cache does not keep: as probable as such reads are
-    /// frequent.
+    /// Returns true with about the probability with which lookups read blocks that the block cache does not
+    /// keep.
     #[inline]
     pub fn reads_past_cache(&self) -> bool {
         self.index.value.get().is_some_and(Index::reads_past_cache)

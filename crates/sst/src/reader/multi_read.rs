@@ -114,7 +114,7 @@ pub struct HeldLookups {
 /// The place where a key is searched.
 #[derive(Clone, Copy, Debug)]
 enum LookupPlace {
-    /// The key is nowhere: the filter or the index excludes it.
+    /// The key is not in the table: the filter or the index excludes it.
     Nowhere,
     /// The key is searched from entry `number` of partition `partition` of the index on. The partition is
     /// held as part number `part`.

@@ -76,8 +76,8 @@ impl Table {
             return Ok(PartRef::Pin(BlockPin::Owned(read()?.into())));
         };
         let parts = self.cached_parts();
-        // Only one thread reads a part that is to be pinned: a second thread would replace the entry of the
-        // first one.
+        // Only one thread reads a part of a table that is to be pinned: a second thread would replace the
+        // entry of the first one.
         let mut pins = parts.pins(kind).then(|| parts.pins.lock());
         if pins.is_some()
             && let Some(guard) = cache.get(slot)

@@ -80,7 +80,8 @@ impl Table {
         with_lookup(|thread| {
             let mut noted = thread.found.iter_mut();
             let noted = noted.find(|noted| (noted.0, noted.1) == (self.file_number(), handle.offset));
-            // A block that serves several keys of a MultiGet is looked up once; it is at hand for the others.
+            // A block that serves several keys of a MultiGet is looked up once; for the other keys it counts
+            // as a hit.
             let (is_hit, no_insert) = match noted {
                 Some(noted) => (std::mem::replace(&mut noted.2, true), noted.3),
                 None if thread.id == 0 => return,

@@ -85,7 +85,7 @@ impl TableWriter {
             copied.bytes.clear();
             copied.bytes.extend_from_slice(stored.contents);
             copied.type_byte = stored.type_byte;
-            // The checksum of the copied bytes is kept from here on: any later change of the bytes makes it fail.
+            // The checksum of the copied bytes is kept from here on: any later change of them makes it fail.
             copied.placeless = match stored.checksum == checksum {
                 true => stored.placeless,
                 false => checksum.block(stored.contents, stored.type_byte),

@@ -211,7 +211,8 @@ impl DataSection {
         Ok(())
     }
 
-    /// Accounts for a block that is in the file. True if it begins a partition of the index.
+    /// Updates the index and the offsets after a block was written to the file. True if the block begins a
+    /// partition of the index.
     fn written(&mut self, handle: BlockHandle, stored: Stored) -> Result<bool> {
         if let Some(alignment) = self.alignment {
             self.sink.pad(alignment)?;

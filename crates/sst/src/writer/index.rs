@@ -102,7 +102,7 @@ impl IndexBuilder {
         self.separators.len()
     }
 
-    /// The coding of the blocks, as far as it is known now.
+    /// The coding of the index blocks, as far as it is known before the last separator.
     pub fn coding(&self) -> BlockCoding {
         self.coding
     }

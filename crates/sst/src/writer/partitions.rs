@@ -48,7 +48,8 @@ impl Partitions {
         self.cut_requested = true;
     }
 
-    /// Accounts for the last of `handles`. Returns true if a partition begins with it.
+    /// Adds the last of `handles`, that of the newest block. Returns true if a partition begins with this
+    /// block.
     pub fn add<'a>(
         &mut self,
         coding: BlockCoding,

@@ -65,7 +65,7 @@ fn tables_of_which_everything_comes_back_read_the_same() {
                 "{tally:?}"
             );
         }
-        // All tables at once over the one cache: none reads another's blocks.
+        // The test reads all tables over the same cache: no table gets the blocks of another.
         for (name, table, entries) in &tables {
             assert_eq!(
                 forwards(table, BlockReadOptions::default()).unwrap(),

@@ -52,7 +52,7 @@ enum PathPattern {
     EndsOtherwise(String),
 }
 
-/// An [`Action`] and the operations it applies to: by default all.
+/// An [`Action`], and the operations to which it applies. Default: all operations.
 #[derive(Clone, Debug)]
 pub struct Rule {
     pub(super) action: Action,

@@ -74,7 +74,7 @@ pub(super) struct Data {
     synced: usize,
     /// The file's length on disk.
     durable_len: usize,
-    /// The disk's bytes from `synced` on; zeros where it is shorter than `durable_len`.
+    /// The bytes on the disk from `synced` on; zeros follow up to `durable_len`.
     old: Arc<Vec<u8>>,
     /// The value of `old` after the next sync.
     old_once_synced: Option<Arc<Vec<u8>>>,

@@ -107,7 +107,7 @@ impl Default for PosixFs {
     }
 }
 
-/// The error of an open; it says so if the file system refused `O_DIRECT`.
+/// The error of an open. Its text says if the file system refused `O_DIRECT`.
 fn open_error(action: &str, direct: bool, path: &Path, e: std::io::Error) -> Error {
     let refused = direct && e.raw_os_error() == Some(libc::EINVAL);
     let error = error(action, path, e);

@@ -95,7 +95,7 @@ fn records_in(bytes: &[u8]) -> u64 {
     unreachable!("the numbers have no end")
 }
 
-/// Not a test of its own: the body of the other processes.
+/// The body of the second processes; not a test of its own.
 #[test]
 #[ignore = "the tests next to it run it in other processes"]
 fn child() {
@@ -262,7 +262,7 @@ fn run_after(before: &str, namespace: bool, roles: &[&str], dir: &Path) -> Optio
             Command::new("sh")
         };
         if namespace {
-            // Without root, a user namespace may provide it.
+            // A test without root privileges may still mount file systems in a user namespace.
             let root = Command::new("id")
                 .arg("-u")
                 .output()

@@ -198,8 +198,8 @@ impl Db {
         }
     }
 
-    /// Deletes a cursor, and the WALs that were kept for this cursor only. Returns false if no cursor has that
-    /// name.
+    /// Deletes a cursor, and the WALs that were kept for this cursor only. Returns false if no cursor has
+    /// that name.
     ///
     /// # Errors
     /// Those of the file system.

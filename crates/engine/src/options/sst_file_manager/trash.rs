@@ -258,7 +258,7 @@ impl Trash {
         Ok(to)
     }
 
-    /// Deletes the first queued file, or a part of it, if it is time.
+    /// Deletes the first queued file, or a part of the file, if the rate allows it now.
     pub fn work_off(&self) -> Next {
         let mut queue = self.queue.lock();
         let now = self.clock.now();

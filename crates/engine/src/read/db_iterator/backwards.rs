@@ -102,7 +102,7 @@ impl DbIterator {
             if !self.is_saved_key(entry.user_key) {
                 break;
             }
-            // One of the skipped entries may be the one that is returned: it does not count.
+            // One of the skipped entries may be the returned one, which does not count as skipped.
             self.skipped += 1;
             if self.skipped - 1 > self.max_skippable {
                 return self.fail_skipped();
@@ -163,7 +163,8 @@ impl DbIterator {
         }
     }
 
-    /// Like [`collect_backwards`](Self::collect_backwards), but from the newest version down.
+    /// Finds the visible entry as [`collect_backwards`](Self::collect_backwards) does, but from the newest
+    /// version down.
     #[cold]
     fn collect_by_seek(&mut self) {
         let key = self.user().strip_timestamp(&self.saved_key);

@@ -102,8 +102,8 @@ impl DbIterator {
         let behind_key = user.timestamp_size() + TRAILER_LEN;
         let backwards = self.direction == Direction::Backward;
         self.direction = Direction::Forward;
-        // This is false if the cursor is before the key, perhaps far before it, and not among the entries to
-        // skip.
+        // The condition is false if the cursor is before the key, perhaps far before it, and not among the
+        // entries to skip.
         let mut at_entry = self.place == DbPosition::Saved && !backwards;
         let mut limit = match backwards {
             true => 0,

@@ -13,9 +13,10 @@ use super::super::bloom::bloom_false_positive_rate;
 use super::super::{MARKER_RIBBON, METADATA_LEN, bloom};
 use super::{BLOCK_SLOTS, Equation, Hasher, MAX_COLUMNS, SEGMENT_LEN, columns, parity};
 
-/// Beyond this number of hashes a Bloom filter is built: the number of blocks has 24 bits.
+/// The maximum number of hashes of a Ribbon filter, because its number of blocks has 24 bits. For more hashes
+/// a Bloom filter is built.
 const MAX_HASHES: usize = 950_000_000;
-/// Below this number of slots a Bloom filter is built if it is smaller.
+/// The number of slots below which a Bloom filter is built if it is smaller than the Ribbon filter.
 const SMALL_SLOTS: u32 = 1024;
 /// The base 2 logarithms of the smallest and of the largest number of slots in [`FITTING`].
 const FITTING_LOG2: std::ops::RangeInclusive<u32> = 8..=17;
@@ -23,7 +24,7 @@ const FITTING_LOG2: std::ops::RangeInclusive<u32> = 8..=17;
 const FITTING: [f64; 10] = [
     248.851, 499.532, 1001.26, 2003.97, 4005.59, 8000.39, 15966.6, 31828.1, 63447.3, 126_506.0,
 ];
-/// Beyond that the slots for each hash grow by this with each doubling.
+/// The increase of the slots for each hash with each doubling of the slots, beyond the table [`FITTING`].
 const GROWTH_PER_DOUBLING: f64 = 0.0038;
 /// 1 / ln 2, with RocksDB's digits: sizes depend on them.
 #[expect(clippy::approx_constant, reason = "RocksDB's digits")]
@@ -130,8 +131,8 @@ impl RibbonBuilder {
         (blocks as usize * lower_columns + (blocks - upper_start) as usize) * SEGMENT_LEN
     }
 
-    /// The size of a filter of that many hashes; the first hash chooses between sizes that are both near
-    /// enough.
+    /// The size of a filter of `keys` hashes; if two sizes are near enough, the first hash chooses between
+    /// them.
     pub fn shape(&self, hashes: usize, first: u64) -> Shape {
         let bloom_len = bloom::size(hashes, self.bloom_millibits_per_key);
         if hashes > MAX_HASHES {

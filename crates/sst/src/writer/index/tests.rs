@@ -64,7 +64,7 @@ fn an_index_block_is_rocksdbs_to_the_byte() {
             let entry = entries.get(i)?;
             Some(match has_first_keys {
                 true => unhex(&entry["first_internal_key_hex"]),
-                // Only the existence of a next block matters.
+                // The content of the next block does not matter, only its existence.
                 false => internal(&entry["key_hex"]),
             })
         };
@@ -101,7 +101,7 @@ fn an_index_in_partitions_is_rocksdbs_to_the_byte() {
         metadata_block_size: 64,
         ..options(5)
     });
-    // The entries of the other vectors' data blocks.
+    // The entries of the data blocks of all other vectors.
     let entries = vectors("index_block")[2]["entries"].as_array().unwrap().clone();
     let internal = |entry: &serde_json::Value| [unhex(&entry["key_hex"]), vec![0; TRAILER_LEN]].concat();
     let mut starts = Vec::new();
