@@ -82,7 +82,8 @@ pub fn leading_u64(bytes: &[u8]) -> u64 {
     }
     let missing = 8 * (8 - bytes.len() as u32);
     match (bytes.first_chunk(), bytes.last_chunk()) {
-        // The two halves overlap in the same bytes of each slice.
+        // The first and the last four bytes of the slice overlap, and put the common bytes in the same place
+        // of the number.
         (Some(&first), Some(&last)) => {
             u64::from(u32::from_be_bytes(first)) << 32 | u64::from(u32::from_be_bytes(last)) << missing
         }

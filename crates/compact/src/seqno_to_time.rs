@@ -107,7 +107,8 @@ impl SeqnoToTimeMapping {
         for (at, &pair) in pairs.iter().enumerate() {
             let left = pairs.len() - at;
             let room = MAX_PAIRS_PER_TABLE - chosen.len();
-            // The next of as many time steps as there are places.
+            // The time is divided into as many steps as there may be pairs; the next pair is chosen at the
+            // next step.
             let step = (last - begin) / (MAX_PAIRS_PER_TABLE as u64);
             let due = begin.saturating_add(step.saturating_mul(chosen.len() as u64));
             if left <= room || (room > 0 && pair.1 >= due) {

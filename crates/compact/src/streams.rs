@@ -131,7 +131,8 @@ impl StreamFinder {
         if self.shown == 0 {
             self.open = SeqnoRun::of(key, seqno);
         } else if key == self.open.stream.last {
-            // An older version: the time it was written says nothing about the order of keys.
+            // The entry is an older version of the last key: the time when it was written says nothing about
+            // the order of keys.
             self.open.stream.bytes += bytes;
             return true;
         } else {
@@ -415,7 +416,7 @@ mod tests {
         ]);
         assert_eq!(found(&in_turn(3, |_| false)), three);
         assert_eq!(found(&in_turn(3, |_| true)), three);
-        // A rising stream next to a falling one, and the reverse.
+        // The entries have a rising stream next to a falling one, and then the reverse.
         assert_eq!(found(&in_turn(3, |stream| stream == 1)), three);
         assert_eq!(found(&in_turn(3, |stream| stream != 1)), three);
         assert_eq!(
@@ -427,7 +428,7 @@ mod tests {
     #[test]
     fn a_few_keys_out_of_turn_do_not_end_a_stream() {
         let mut entries = in_turn(2, |_| false);
-        // One key was written late; another one twice.
+        // One key of the stream was written late, and another key twice.
         entries.push(("0:0080x".to_owned(), 9000));
         entries.push(("1:0070".to_owned(), 9001));
         assert_eq!(

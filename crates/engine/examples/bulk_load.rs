@@ -29,7 +29,7 @@ fn main() -> esker::Result<()> {
         tables.push(path);
     }
 
-    // The files are moved instead of copied. All four become visible at once, even after a crash.
+    // The files are moved instead of copied. All four tables become visible at once, even after a crash.
     let ingest = IngestExternalFileOptions {
         move_files: true,
         ..IngestExternalFileOptions::default()

@@ -23,7 +23,8 @@ fn main() -> esker::Result<()> {
     db.set_db_options(&[("max_background_jobs", "4"), ("bytes_per_sync", "1048576")])?;
     assert_eq!(db.current_options().max_background_jobs, 4);
 
-    // An option that is fixed once a family exists, and a name that no option has, are refused by name.
+    // The call refuses an option that cannot be changed in an existing family, and a name that no option has.
+    // The error names both.
     for change in [("comparator", "x"), ("write_bufer_size", "1")] {
         let error = db.set_options(&family, &[change]).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);

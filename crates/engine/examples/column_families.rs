@@ -43,7 +43,7 @@ fn main() -> esker::Result<()> {
     }
     assert_eq!(db.range_cf::<&[u8]>(&sessions, ..).count(), 1);
 
-    // A dropped family's rows are gone at once, and its files when its last handle is.
+    // The rows of a dropped family are gone at once. Its files are deleted with its last handle.
     db.drop_column_family(&archive)?;
     assert!(db.column_family("archive").is_none());
     db.close()

@@ -28,7 +28,8 @@ impl MergeOperator for Add {
         Some(sum.to_le_bytes().to_vec())
     }
 
-    // Lets flushes and compactions shorten a long list of increments without the value below it.
+    // A partial merge lets flushes and compactions shorten a long list of increments without the value below
+    // it.
     fn partial_merge(&self, key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
         self.full_merge(key, Some(older), &[newer])
     }

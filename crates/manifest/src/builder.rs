@@ -327,7 +327,7 @@ fn check_seqnos(newest_first: &[Arc<FileMetadata>]) -> Result<()> {
 }
 
 fn check_bounds(cmp: &InternalComparator, file: &FileMetadata) -> Result<()> {
-    // A file of one key needs no comparison, which may be the caller's code.
+    // The equal bounds of a file of one key need no comparison, which might call a comparator of the user.
     if file.smallest != file.largest && cmp.compare(&file.smallest, &file.largest).is_gt() {
         return Err(corruption(format!(
             "file #{} smallest key {} is beyond its largest key {}",

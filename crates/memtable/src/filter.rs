@@ -112,8 +112,8 @@ impl Filter {
         let line = self.line(hash);
         for (word, bit) in probes(hash) {
             let word = &line.0[word];
-            // Lines in use have most of their bits set, and a line that is only read stays in every core's
-            // cache.
+            // A bit that is set already is not written again: most bits of a line in use are set, and a line
+            // that is only read stays in every core's cache.
             if word.load(Ordering::Relaxed) & bit == 0 {
                 word.fetch_or(bit, Ordering::Relaxed);
             }

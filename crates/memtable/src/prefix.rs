@@ -276,7 +276,7 @@ mod tests {
             let (mut low, mut high) = (key(b"kkk"), key(b"kkk"));
             let (mut a, mut b) = (key(&low), key(&high));
             if round % 2 == 0 {
-                // Keys with equally long numbers, whose ends alone differ.
+                // The keys have equally long numbers, and differ only in their ends.
                 let leading = low[..low.len() - 2].to_vec();
                 for key in [&mut low, &mut high, &mut a, &mut b] {
                     key.splice(..key.len() - 2, leading.iter().copied());

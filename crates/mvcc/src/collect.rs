@@ -150,7 +150,7 @@ impl MvccBatch<'_> {
         walk.looks_further = (walk.looks_further + 1) % KEYS_PER_LOOK;
         if above.is_some() && walk.looks_further == 0 {
             iter.prev();
-            // A single version stays: steps would have sufficed.
+            // Only one version of the key stays, so a few steps would have sufficed.
             if iter.time_of(user_key)?.is_none() {
                 walk.iter.steps.found();
             }

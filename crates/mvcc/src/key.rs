@@ -222,14 +222,14 @@ mod tests {
         };
         refused(b"");
         refused(b"foo");
-        // Suffix lengths of other systems: a synthetic bit, a lock, only the length.
+        // The keys have suffix lengths that other systems use: for a synthetic bit, a lock, only the length.
         for length in [1, 2, 8, 10, 12, 14, 18, 255] {
             refused(&[&b"foo\0aaaaaaaaaaaaaaaaaaaa"[..], &[length]].concat());
         }
-        // Too short for its length byte, and without a sentinel before the suffix.
+        // The first key is too short for its length byte; the second one has no sentinel before the suffix.
         refused(&[0, 0, 9]);
         refused(b"foo\x01\0\0\0\0\0\0\0\x01\x09");
-        // An encoded counter of 0, an encoded time of 0, and negative parts.
+        // The keys have an encoded counter of 0, an encoded time of 0, and negative parts.
         refused(b"foo\0\0\0\0\0\0\0\0\x01\0\0\0\0\x0d");
         refused(b"foo\0\0\0\0\0\0\0\0\0\x09");
         refused(b"foo\0\xff\0\0\0\0\0\0\x01\x09");

@@ -516,7 +516,7 @@ fn too_large(
     value_len: usize,
 ) -> Option<u64> {
     let target = options.target_bytes?;
-    // A row that is not returned is not too large.
+    // A deletion that is not returned takes no room, so it is never too large.
     if value_len == 0 && !options.tombstones {
         return None;
     }

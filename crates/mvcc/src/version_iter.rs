@@ -80,7 +80,7 @@ impl VersionIter {
         }
         let unread = self.iter.unprepared_value()?;
         let own_size = unread.filter(|unread| !unread.is_compressed);
-        // A size that no value can have is left for the read to report.
+        // If no value can have the stored size, the read of the value reports the corruption.
         Ok(own_size.and_then(|unread| u32::try_from(unread.stored_size).ok()?.try_into().ok()))
     }
 

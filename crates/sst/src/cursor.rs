@@ -197,7 +197,8 @@ impl TableCursor {
         };
         match partitions {
             Ok(partitions) => {
-                // Behaves as if the cursor were before an entry after the last.
+                // A seek to the last entry moves as [`prev`](TableCursor::prev) would from a position after
+                // that entry.
                 if self.enter_last_of(partitions) {
                     self.block.seek_to_last();
                     if !self.block.valid() {

@@ -676,7 +676,8 @@ impl Reader {
             if self.in_short_block() {
                 let bytes = rest.len();
                 self.position = self.block_end;
-                // Claimed zeros that are cut off: after a power failure a log may end anywhere in them.
+                // The bytes are zeros of claimed space, cut off by the end of the file: after a power failure
+                // a log may end anywhere in such zeros.
                 let unused = self.mode == RecoveryMode::PointInTime && rest.iter().all(|&byte| byte == 0);
                 return Ok(match bytes {
                     0 => Physical::EndOfFile,

@@ -48,7 +48,8 @@ impl Encoder {
                 .set_dictionary(&self.dictionary)
                 .map_err(|error| failed(ty, error))?;
         }
-        // zlib's bound for any window: a ninth more, plus a constant.
+        // The room is zlib's bound of the compressed length for any window: a ninth more than the input, plus
+        // a constant.
         out.reserve(raw.len() + raw.len() / 8 + raw.len() / 64 + 64);
         loop {
             let rest = &raw[self.state.total_in() as usize..];

@@ -330,7 +330,8 @@ fn columns_in_blob_files_enter_and_leave_with_their_entity() {
 
 #[test]
 fn every_blob_that_is_dropped_is_known() {
-    // Blobs whose entries are hidden, deleted, after a single deletion, or under merge operands.
+    // The compaction drops blobs whose entries are hidden, deleted, after a single deletion, or under merge
+    // operands.
     let text = "a@9:x a@5#blob:cur\\x3a1 b@9#del b@5#blob:cur\\x3a2 c@9#sdel c@5#blob:cur\\x3a3 \
                 d@9#merge:m d@5#blob:cur\\x3a4";
     let bottom = CompactionRules {

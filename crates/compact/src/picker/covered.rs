@@ -56,7 +56,8 @@ pub(crate) fn pick_covered(context: &PickContext<'_>) -> Option<Plan> {
         }
     }
     let lens: Vec<usize> = candidates.iter().map(|under| under.files.len()).collect();
-    // The tombstones of the last table checked. The ranges of one table, of all its levels, come in a row.
+    // The tombstones of the last table checked: the candidates that one table may cover follow each other,
+    // whatever their level.
     let mut of: Option<(u64, Option<Arc<FragmentedTombstones>>)> = None;
     // Only a share of the candidates is checked. `visible_to_all` chooses the share, because it changes with
     // each write.

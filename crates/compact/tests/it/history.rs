@@ -164,7 +164,7 @@ fn history(rng: &mut TestRng, setting: &Setting, len: usize) -> (Vec<LevelEntrie
     let mut model = Model::new();
     model.create_family(0, UserComparator::Bytewise, Some(Arc::clone(&setting.operator)));
     let mut runs = vec![LevelEntries::default(); len];
-    // Keys that are deleted only by single deletions, each after one put.
+    // The keys that begin with `s` are deleted only by single deletions, each after one put.
     let mut written = vec![false; setting.keys.len()];
     for (run, seqno) in runs.iter_mut().zip(1..) {
         let at = rng.usize(..setting.keys.len());

@@ -132,7 +132,7 @@ impl Tree {
 
     fn flush(&mut self, rng: &mut TestRng) {
         let mut entries = BTreeMap::new();
-        // Narrow and wide ranges, some of them far from all others.
+        // The ranges are narrow or wide, and some are far from all others.
         let (start, width) = (
             rng.u8(..),
             if rng.bool() { rng.u8(1..=5) } else { rng.u8(1..=60) },

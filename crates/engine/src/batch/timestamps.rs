@@ -45,7 +45,8 @@ impl WriteBatch {
                 if stamped.len() < size {
                     return Err(Error::invalid_argument("a key is shorter than its timestamp"));
                 }
-                // The slices of an operation are parts of the wire format.
+                // The keys of an operation are slices of the batch's wire format, so their addresses give
+                // offsets in it.
                 ends.push(stamped.as_ptr_range().end.addr() - self.data().as_ptr().addr());
             }
         }

@@ -206,7 +206,7 @@ impl Replayer {
                 let thread = thread::Builder::new().name("esker-replay".to_owned());
                 let spawned = thread.spawn_scoped(scope, || shared.work(&db, &families, each));
                 match spawned {
-                    // The threads that did start run all queries.
+                    // If a further thread cannot be started, the threads that were started run all queries.
                     Err(_) if started > 0 => break,
                     Err(error) => {
                         let message = format!("No thread for the replay could be started: {error}");

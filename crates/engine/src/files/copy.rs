@@ -51,7 +51,7 @@ pub(crate) fn link_or_copy(fs: &dyn FileSystem, from: &Path, to: &Path, progress
             if !fs.exists(to)? || !same_bytes(fs, from, to)? {
                 return copy(fs, from, to, progress);
             }
-            // An interrupted checkpoint may not have synced this copy.
+            // A copy that an interrupted checkpoint has left may not be synced.
             fs.sync_file(to)?;
             progress.advance(fs.size(to)?)
         }

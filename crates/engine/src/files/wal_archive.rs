@@ -140,7 +140,7 @@ impl WalArchive {
 
     /// Records that recovery ended before the WALs with these numbers: they are not archived.
     pub fn leave_unread(&self, numbers: Range<u64>) {
-        // The numbers are set once: a database is recovered once.
+        // The numbers of the unread WALs are set only once, because a database is recovered once.
         let _ = self.unread.set(numbers);
     }
 

@@ -521,8 +521,8 @@ pub(super) fn metadata(
         largest: numbered(&external.largest),
         smallest_seqno,
         largest_seqno,
-        // A file with nothing but one range deletion: the sooner it is compacted, the sooner the deleted data
-        // is gone.
+        // A file that consists of one range deletion is marked: the sooner it is compacted, the sooner the
+        // deleted data is gone.
         marked_for_compaction: properties.num_range_deletions == 1 && properties.num_entries == 1,
         oldest_ancestor_time: now,
         file_creation_time: now,

@@ -186,7 +186,7 @@ impl DbInner {
         let fs = &*self.options.fs;
         if options.move_files || options.link_files {
             match fs.link(from, to) {
-                // The writer of the file may not have synced it.
+                // The program that wrote the external file may not have synced the file.
                 Ok(()) => return fs.sync_file(to).map(|()| false),
                 Err(error) if !options.failed_move_fall_back_to_copy => return Err(error),
                 Err(error) if error.kind() == ErrorKind::NoSpace => return Err(error),

@@ -331,7 +331,7 @@ impl<'a> TableOutputs<'a> {
     }
 
     fn current(&mut self) -> Result<&mut OpenTable> {
-        // The driver opens a file before it adds an entry.
+        // The caller opens an output file before it adds an entry.
         self.open
             .as_mut()
             .ok_or_else(|| Error::invalid_argument("no output file is open"))
@@ -538,7 +538,7 @@ impl OutputSink<MergingCursor> for TableOutputs<'_> {
         if self.destination.level.is_none() {
             self.family.tables.mark_level_0(&file);
         }
-        // The inputs still exist, so a damaged table is found in time.
+        // The new table is checked now, while the inputs of the job still exist.
         self.family.tables.open_written(&file, |table| {
             open.check.compare(table, properties)?;
             self.prepopulate(table)
@@ -607,7 +607,7 @@ impl TableOutputs<'_> {
             plan.files().any(|(_, file)| {
                 cmp.compare(&file.smallest, key).is_le()
                     && cmp.compare(key, &file.largest).is_le()
-                    // A table that cannot be opened has no blocks in the cache.
+                    // If the table cannot be opened, none of its blocks is inserted into the cache.
                     && self
                         .family
                         .tables

@@ -165,7 +165,8 @@ mod tests {
             for in_value in [false, true] {
                 let mut bad = good.clone();
                 let piece = if in_value { &mut bad[at].1 } else { &mut bad[at].0 };
-                // The bit is in the key's sequence number, so that the order of keys stays valid.
+                // The flipped bit is in the sequence number of the key, so that the order of keys stays
+                // valid.
                 let place = if in_value { 5 } else { piece.len() - 7 };
                 piece[place] ^= 1 << bit;
                 let error = check(true, &bad, b"c", &good).unwrap_err();

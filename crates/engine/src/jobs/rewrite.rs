@@ -185,7 +185,8 @@ impl<'a> Rewrite<'a> {
     pub fn refused_row(&self) -> Option<RefusedRow> {
         let mut row = self.refused.lock().take()?;
         if row.file.is_none() {
-            // A range tombstone comes from all inputs at once, so its file must be searched.
+            // The range tombstones of all inputs are merged, so the file of the tombstone must be searched
+            // for.
             let mut files = self.plan.files().map(|(_, file)| file);
             let holder = files.find(|file| self.has_large_tombstone(file));
             row.file = holder.map(|file| file.number);
@@ -300,7 +301,7 @@ impl<'a> Rewrite<'a> {
                     Ok(thread) => thread
                         .join()
                         .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                    // No thread could be started: the range is written here.
+                    // If no thread can be started, the current thread writes the range.
                     Err(_) => write(nth, range),
                 });
             }
@@ -366,7 +367,7 @@ impl<'a> Rewrite<'a> {
         let mut outputs = TableOutputs::new(self.db, self.family, destination, oldest, self.job);
         outputs.compaction = Some(plan);
         outputs.times = self.times.clone();
-        // Files that end where streams continue are small.
+        // Output files that end where streams continue are small, so their syncs are gathered.
         outputs.unsynced = (!self.borders.is_empty()).then(Unsynced::default);
         outputs
     }

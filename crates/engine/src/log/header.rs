@@ -29,8 +29,8 @@ impl InfoLog {
             env!("CARGO_PKG_VERSION"),
             GIT_SHA,
         );
-        // Written for programs that search for it; block checksums are computed with any instructions the CPU
-        // has.
+        // The line is written for programs that search for it; block checksums are computed with any
+        // instructions the CPU has.
         out.push_str("Jemalloc supported: 0\n");
         summary(&mut out, options, dir);
         dump(&mut out, options);

@@ -105,7 +105,7 @@ fn check_memtables(options: &Options, name: &str, family: &ColumnFamilyOptions) 
 
 /// `NotSupported` if timestamps cannot be kept out of tables.
 fn check_timestamps(options: &Options, comparator: &UserComparator, persists: bool) -> Result<()> {
-    // The texts are RocksDB's, which lack some blanks.
+    // The error texts are RocksDB's, in which some blanks are missing.
     let refuse = |why: &str| {
         Err(Error::not_supported(format!(
             "Not persisting user-defined timestamps{why}"

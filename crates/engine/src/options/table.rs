@@ -18,7 +18,7 @@ pub trait OptionValue: Sized {
     /// Parses the text of an OPTIONS file or a flag.
     fn parse(text: &str) -> Option<Self>;
 
-    /// Parses a text that may name only some fields: the others keep their value in `self`.
+    /// Parses a text that may name only some fields: the other fields keep their value in `self`.
     fn parse_onto(&self, text: &str) -> Option<Self> {
         Self::parse(text)
     }

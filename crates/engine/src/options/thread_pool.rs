@@ -210,7 +210,8 @@ impl ThreadPool {
             }
             let own = Arc::new((process, ThreadPool::new()));
             POOL.compare_and_swap(&current, Some(own));
-            // The end of the parent's pool would wait for its threads.
+            // The pool of the parent process is not dropped: the drop would wait for threads that do not
+            // exist in the child.
             std::mem::forget(current);
         }
     }

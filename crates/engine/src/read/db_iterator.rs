@@ -846,7 +846,8 @@ impl DbIterator {
                 if steps == self.max_skip {
                     let user = self.family.cmp.user();
                     after_key(&mut self.target, user, user.strip_timestamp(&self.saved_key));
-                    // The oldest possible entry of the key sorts at the target itself.
+                    // The target is the position of the oldest possible entry of the key, so the seek may end
+                    // at an entry of the key.
                     self.cursor.seek(&self.target);
                 } else {
                     self.cursor.next();

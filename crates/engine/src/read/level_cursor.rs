@@ -220,7 +220,7 @@ impl LevelCursor {
         let mut ended = false;
         match (&mut self.cursor, self.place) {
             (Some(cursor), LevelPosition::Entry) => ended = cursor.step(),
-            // From the smallest bound, the file's entries are ahead.
+            // At the smallest bound of a file, all entries of the file are still ahead.
             (Some(cursor), LevelPosition::SmallestBound) => cursor.seek_to_first(),
             _ => {}
         }

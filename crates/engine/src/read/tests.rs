@@ -134,7 +134,7 @@ impl Bench {
             .fs
             .create(&filename::table(Path::new(DIR), number), &Default::default())
             .unwrap();
-        // Small blocks, so that cursors cross many of them.
+        // The blocks are small, so that cursors cross many of them.
         let options = TableWriterOptions {
             block_size: 128,
             ..TableWriterOptions::new(self.cmp.clone())
@@ -264,7 +264,7 @@ fn a_merge_leaves_out_what_tombstones_cover() {
     for round in 0..40 {
         let mut bench = Bench::new();
         let cmp = bench.cmp.clone();
-        // Oldest first: L2, L1, two files of L0, an immutable memtable, the memtable.
+        // The lanes, oldest first: L2, L1, two files of L0, an immutable memtable, the memtable.
         let tombstones = [0, 1, 4][round % 3];
         let runs: Vec<LaneContents> = (0..6)
             .map(|lane| run(&mut rng, &cmp, 1 + 100 * lane, tombstones))

@@ -212,7 +212,7 @@ impl DbInner {
         // in memory.
         let fs = Arc::new(MemFs::new());
         fs.create_dir_all(&self.dir)?;
-        // Uses a file number larger than all existing ones.
+        // The MANIFEST of the copy gets a file number larger than all existing ones.
         let versions = VersionSet::new(fs.clone(), &self.dir, self.versions.next_file_number(), u64::MAX);
         versions.begin_manifest(|next_file_number| ManifestState {
             next_file_number,

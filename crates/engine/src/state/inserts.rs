@@ -74,7 +74,7 @@ fn numbered(ticket: u64) -> u64 {
 
 /// True if the ticket is published or given up, so that no thread has to wait for it.
 fn is_over(state: u64, ticket: Ticket) -> bool {
-    // Numbers wrap. No thread falls behind by half of their range.
+    // Ticket numbers wrap around, and no thread is ever behind by half of their range.
     (first(state).wrapping_sub(ticket.0) << FIRST_SHIFT).cast_signed() > 0
 }
 

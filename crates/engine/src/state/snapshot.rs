@@ -457,7 +457,7 @@ mod tests {
     #[test]
     fn nobody_takes_a_snapshot_while_the_gate_is_closed() {
         let list = SnapshotList::new(Arc::new(ManualClock::default()));
-        // The number is odd while a change is only half done.
+        // The published number is odd while a change is only half done.
         let published = AtomicU64::new(0);
         let taken = |snapshot: &Snapshot| assert_eq!(snapshot.sequence_number() % 2, 0);
         beside_takers(&list, &published, taken, || {

@@ -45,7 +45,7 @@ impl StreamFloor {
         let (tables, floor) = (tables as u64, self.bytes());
         let in_time = u128::from(bytes) * 1_000_000_000 >= u128::from(RATE) * took.as_nanos();
         let next = match tables <= FEW || in_time {
-            // The size of most of the tables is less than twice the average.
+            // Most of the tables are smaller than twice the average size.
             true => floor - floor.div_ceil(PART),
             false => floor.max(2 * bytes / tables).min(MOST),
         };

@@ -240,7 +240,7 @@ fn newest_in_tables(
                 damaged.map_or(Ok(()), Err)
             })?;
         }
-        // Older sorted runs have nothing newer for the key.
+        // The key's versions in older sorted runs are older.
         if newest > above {
             break;
         }

@@ -43,7 +43,7 @@ fn with_a_file_missing_or_cut_nothing_is_written_or_deleted() {
                 let error = open(&Options::default(), dir.path()).unwrap_err();
                 assert!(error.is_corruption() && error.file() == Some(&*path), "{error}");
             }
-            // The info log must have the reason. It is not part of the database.
+            // The info log, which is not part of the database, must have the reason.
             let log = dir.path().join("LOG");
             let text = fs::read_to_string(&log).unwrap();
             assert!(

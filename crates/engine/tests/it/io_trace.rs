@@ -111,7 +111,8 @@ fn a_trace_has_the_bytes_of_rocksdb() {
     let bytes = world.fs.read_file(Path::new("trace")).unwrap();
     let header = bytes_of(GOLDEN[0]);
     assert_eq!(bytes[..header.len()], header);
-    // The WAL was open before: an append of 39 bytes to it, 2,000 ns after the start of the clock.
+    // The WAL was open before the trace. The record is an append of 39 bytes to it, 2,000 ns after the start
+    // of the clock.
     let name = world.records()[0].file_name.clone();
     assert!(name.ends_with(".log"), "{name}");
     let append = format!(

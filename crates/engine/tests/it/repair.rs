@@ -263,7 +263,7 @@ fn families(db: &Db) -> Vec<(String, u32, Option<Vec<u8>>)> {
 
 #[test]
 fn families_are_those_of_a_manifest_that_can_be_read() {
-    // CURRENT is damaged, or the end of the MANIFEST.
+    // The test damages either CURRENT or the end of the MANIFEST.
     for (current, cut) in [(true, 0), (false, 0), (true, 1)] {
         let dir = TempDir::new().unwrap();
         let options = Options {
@@ -275,8 +275,8 @@ fn families_are_those_of_a_manifest_that_can_be_read() {
         let put = |family: &esker::ColumnFamily, value: &[u8]| {
             db.put_cf(family, b"key", value).unwrap();
         };
-        // One family is dropped with rows in the WAL, and another family gets its name; a third never has a
-        // row.
+        // One family is dropped with rows in the WAL, and another family gets its name; a third family never
+        // has a row.
         let old = of("old");
         put(&old, b"dropped");
         db.drop_column_family(&old).unwrap();

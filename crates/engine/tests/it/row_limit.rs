@@ -166,8 +166,8 @@ fn every_write_of_a_row_beyond_the_limit_is_refused_before_the_wal() {
     refused("put_log_data", db.write_opt(batch, write), "value");
     assert_eq!(db.latest_sequence_number(), sequence);
 
-    // Batches as bytes: put, merge, blob index, entity, a timed put, whose last eight bytes are its time, and
-    // log data.
+    // The batches are given as bytes: put, merge, blob index, entity, a timed put, whose last eight bytes are
+    // its time, and log data.
     let key = Some(&b"k"[..]);
     let data = [
         (0x01, key, 0),

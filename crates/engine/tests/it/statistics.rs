@@ -58,7 +58,7 @@ fn two_databases_share_one() {
     assert_eq!(two.get(b"c").unwrap(), None);
     assert_eq!((count(Ticker::KeysRead), count(Ticker::BytesRead)), (3, 4));
     assert_eq!((count(Ticker::MemtableHit), count(Ticker::MemtableMiss)), (2, 1));
-    // The counters that are always on count one database; these statistics count both.
+    // The counters that are always on count one database; the shared statistics count both databases.
     assert_eq!(
         one.statistics().get(Ticker::BytesWritten) + two.statistics().get(Ticker::BytesWritten),
         count(Ticker::BytesWritten)

@@ -113,7 +113,7 @@ fn a_table_in_anothers_place_is_not_read() {
             String::from_utf8_lossy(&told.stderr).into_owned() + &String::from_utf8_lossy(&told.stdout);
         assert!(told.contains("unique ID"), "{told}");
     }
-    // With the option off, the table is opened.
+    // If the option is off, the table of the other database is opened.
     assert_eq!(rows(one.path(), false).unwrap(), 100);
     let db = Db::open(&options(false), one.path()).unwrap();
     assert!(

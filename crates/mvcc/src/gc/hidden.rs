@@ -287,7 +287,8 @@ mod tests {
         add("", 9, EntryType::Put);
         add("", 8, EntryType::Put);
         add("a", 9, EntryType::Put);
-        // An older entry of the same key, and one that the engine has deleted.
+        // The table also has an older entry of one versioned key, and a versioned key that the engine has
+        // deleted.
         add("a", 9, EntryType::Put);
         add("a", 7, EntryType::Delete);
         add("a", 5, EntryType::Put);

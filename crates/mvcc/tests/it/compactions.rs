@@ -473,7 +473,8 @@ fn snapshots_read_the_same_until_they_are_closed() {
     let done = AtomicBool::new(false);
     let seed = rng::rng().u64(..);
     let time = |clock: i64| Timestamp::from_nanos(clock * 10_000);
-    // Roughly the versions to collect in a round, whichever thread is faster.
+    // The time of the clock at which the writer pauses in a round, so that each round has about as many
+    // versions, whichever thread is faster.
     let written_by = |round: i64| 1000 + 100 * (round + 1);
     std::thread::scope(|scope| {
         let _stop = StopOnDrop(&done);

@@ -134,7 +134,8 @@ fn threads_write_their_keys_at_once() {
         }
         let bank = &bank;
         scope.spawn(move || {
-            // Nothing at the present time is ever garbage for so long.
+            // The lifetime is so long that a collection never reaches the times at which the threads read and
+            // write.
             let ttl = Duration::from_millis(500);
             for turn in 0..10 {
                 match turn % 2 {

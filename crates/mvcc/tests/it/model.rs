@@ -403,8 +403,8 @@ fn refused_export(
     after: Timestamp,
     until: Timestamp,
 ) -> Option<Error> {
-    // A new name: after a crash the file of an earlier export may reappear, because its removal was never
-    // made durable.
+    // Each export gets a new name: after a crash the file of an earlier export may reappear, because its
+    // removal was never made durable.
     let path = PathBuf::from(format!("/refused{}", rng.u64(..)));
     let refused = reader.export_to_sst(span, after, until, None, &path, &ExportOptions::default());
     assert!(!db.options().fs.exists(&path).unwrap());
@@ -920,7 +920,7 @@ pub fn operate(
                     assert_eq!(removed, model.undelete(span, |time| time <= at));
                 }
                 Err(_) => {
-                    // Versions that compactions will leave out may still be there.
+                    // Versions that compactions may drop may still exist.
                     assert!(refused || !with_inline);
                     assert_eq!((batch.stats(), batch.count()), (before, count));
                 }
@@ -999,7 +999,7 @@ fn collect_whole(
             model.undelete(whole, |_| true);
         }
         Err(_) => {
-            // Versions that compactions will leave out may still be there.
+            // Versions that compactions may drop may still exist.
             assert!(!is_span || !all || is_negative(at) || !with_inline);
             assert_eq!((batch.stats(), batch.count()), (before, count));
         }
@@ -1080,7 +1080,7 @@ fn the_store_is_the_model() {
     for round in 0..30 {
         let mut fs = Arc::new(MemFs::new());
         let (with_blobs, min) = (rng.bool(), *rng.pick(&[0, 5, 8]));
-        // The minimum length from which versions after newer ones go to blob files.
+        // The minimum length from which versions that follow a newer version go to blob files.
         let min_older = *rng.pick(&[0, 1, 6]);
         let only_older = min_older > 0 && rng.bool();
         let compression = *rng.pick(&[CompressionType::None, CompressionType::Lz4]);

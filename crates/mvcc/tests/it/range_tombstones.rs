@@ -84,7 +84,7 @@ fn whoever_has_not_asked_for_them_writes_none_but_heeds_them() {
     };
     assert!(get(&raw).is_some());
     assert!(get(&raw.with_range_tombstones().unwrap()).is_none());
-    // After the last one is removed, the record has its old form.
+    // After the last range tombstone is removed, the record has its old form.
     let writer = store(&db, options());
     writer
         .collect_garbage_at(time(2), NOW, &GcOptions::default())

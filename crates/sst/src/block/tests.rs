@@ -110,7 +110,7 @@ fn user_keys(rng: &mut TestRng, shape: usize) -> BTreeSet<Vec<u8>> {
     let start = rng.u32(..1_000_000);
     (0..count)
         .map(|i| match shape {
-            // Consecutive numbers, which share most of their digits, as keys of most blocks do.
+            // The keys are consecutive numbers, which share most of their digits, as keys of most blocks do.
             0 => format!("{:016}", start + i as u32).into_bytes(),
             1 => format!("user{:08}/field{}", start + i as u32 / 5, i % 5).into_bytes(),
             // Random keys, which have no common prefix.
@@ -125,7 +125,8 @@ fn user_keys(rng: &mut TestRng, shape: usize) -> BTreeSet<Vec<u8>> {
                 &vec![rng.u8(..2); rng.usize(..3)],
             ]
             .concat(),
-            // Clusters: far more in common with some keys than with all.
+            // The keys are in clusters: each has far more in common with the keys of its cluster than with
+            // all others.
             4 => [&[rng.u8(..3)][..], &[b'x'; 30], &[rng.u8(..4), rng.u8(..4)]].concat(),
             // Long keys.
             5 => [&vec![b'l'; rng.usize(100..400)][..], &rng.bytes(2)].concat(),
@@ -399,7 +400,7 @@ fn shapes_that_cannot_be_are_corruption() {
         // The block has entries, but no restart.
         [&[0, 0, 0][..], &word(0)].concat(),
     ];
-    // A first restart that is not 0, and one beyond the entries.
+    // The first restart point is not 0, or is beyond the entries.
     for restart in [1, 12, 13] {
         let mut block = good.clone();
         block[12..16].copy_from_slice(&word(restart));

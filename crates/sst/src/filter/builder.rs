@@ -130,7 +130,7 @@ impl FilterBuilder {
             keys = self.capacity(larger);
             larger += larger / 4;
         }
-        // The prefix of the next partition's first key will be added.
+        // One place is left free, because the prefix of the next partition's first key will be added too.
         match keys > 1 && self.prefix_extractor.is_some() {
             true => keys - 1,
             false => keys,

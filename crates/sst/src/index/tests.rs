@@ -132,7 +132,8 @@ fn a_seek_finds_what_a_plain_search_finds() {
 fn handles_are_as_they_were() {
     let mut rng = rng::rng();
     for count in [0usize, 1, 15, 16, 17, 31, 32, 33, 100] {
-        // The last ones make leaves of more than 4 GiB, and leaves of less in files of more.
+        // The last cases have leaves that span more than 4 GiB, and smaller leaves in files of more than 4
+        // GiB.
         for (gap, alignment, largest) in [
             (0, 1, 5_000),
             (1, 1, 5_000),

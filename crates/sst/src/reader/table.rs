@@ -103,7 +103,8 @@ impl Table {
     /// that. The highest possible number if neither the table nor the MANIFEST has one.
     pub fn largest_entry_seqno(&self) -> SeqNo {
         let told = self.properties.entry_largest_seqno;
-        // An ingested file has the value of its writer, not of its ingestion.
+        // In an ingested file the property has the sequence number of the file's writer, not that of the
+        // ingestion.
         let told = told.filter(|_| self.properties.external_sst_file_version.is_none());
         told.or(self.largest_seqno).unwrap_or(base::MAX_SEQNO)
     }

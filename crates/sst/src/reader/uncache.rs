@@ -158,10 +158,11 @@ mod tests {
 
     #[test]
     fn it_goes_on_as_long_as_it_pays() {
-        // Aggressiveness 1: until the first block that is not in the cache.
+        // With aggressiveness 1, the search ends at the first block that is not in the cache.
         assert_eq!(attempts(1, 1, 1_000), 1_000);
         assert_eq!((attempts(1, 0, 1_000), attempts(1, 2, 1_000)), (1, 1));
-        // 2: while 99 of 100 blocks are found; 69: half; 230: a tenth.
+        // With aggressiveness 2, the search continues while 99 of 100 blocks are found; with 69, half of
+        // them; with 230, a tenth.
         assert_eq!(attempts(2, 1, 1_000), 1_000);
         assert!(attempts(2, 2, 1_000) < 10);
         assert_eq!(attempts(100, 2, 1_000), 1_000);

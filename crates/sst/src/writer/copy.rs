@@ -52,7 +52,8 @@ impl TableWriter {
             return true;
         }
         if open + len > options.block_size {
-            // Make two blocks of more than half the size, with no entry of the block after them.
+            // The current block and the next block become larger than half the block size. No entry of the
+            // candidate block is left after them.
             self.end_block_at((open + len) / 2);
         }
         false

@@ -159,7 +159,8 @@ fn every_table_reads_the_same_both_ways_and_every_key_is_found() {
 fn cursors_keep_their_contract() {
     let seed = rng::seed();
     for (i, fixture) in fixtures().into_iter().enumerate() {
-        // A cache that holds only a few blocks, one that holds all, no cache, and a mapped file.
+        // The tables are read with a cache for only a few blocks, with a cache for all, without a cache, and
+        // from a mapped file.
         let table = match i % 4 {
             0 => fixture.open(Some(new_cache(20 << 10))),
             1 => fixture.open(Some(new_cache(1 << 20))),

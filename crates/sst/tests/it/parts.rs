@@ -120,7 +120,8 @@ fn look_up(table: &Table, entries: &Entries, options: &BlockReadOptions) -> Resu
 fn every_table_reads_as_if_it_owned_them() {
     for fixture in fixtures() {
         let entries = forwards(&fixture.open(None), CACHED).unwrap();
-        // A cache that keeps nothing, one for a few blocks, one for all.
+        // The tables are read with a cache that keeps nothing, with a cache for a few blocks, and with a
+        // cache for all.
         for (capacity, caching) in [
             (0, MetadataCaching::default()),
             (8 << 10, PINNED),

@@ -270,7 +270,7 @@ fn a_cut_is_durable_when_synced() {
 
 #[test]
 fn what_a_sync_replaced_does_not_come_back() {
-    // A log over a file truncated to 0.
+    // The first file is a log that replaces an older file, which the creation truncates to 0.
     let fs = MemFs::new();
     write(&fs, "f", &[1; 100]);
     fs.sync_dir(p("/")).unwrap();
@@ -280,7 +280,7 @@ fn what_a_sync_replaced_does_not_come_back() {
     let bytes = read(&fs.crash_clone(&mut Rng::with_seed(1), UnsyncedPolicy::Lose), "f");
     assert!(bytes[..10] == [2; 10] && bytes[10..].iter().all(|&byte| byte == 0));
 
-    // A log over a file whose last bytes were not synced.
+    // The second file is a log that reuses a file whose last bytes were not synced.
     let mut file = fs.create(p("g"), &LOG).unwrap();
     file.append(&[3; 100]).unwrap();
     file.close().unwrap();

@@ -165,7 +165,7 @@ fn reading_leaves_the_time_of_last_access_as_it_is() {
     let mut file = fs.create(&path, &CreateOptions::default()).unwrap();
     file.append(&[1; 10_000]).unwrap();
     file.close().unwrap();
-    // A time so old that a read would update it if reads update it at all.
+    // The access time is so old that a read would update it, if reads update it at all.
     let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
     let times = std::fs::FileTimes::new().set_accessed(long_ago);
     std::fs::File::open(&path).unwrap().set_times(times).unwrap();

@@ -125,7 +125,7 @@ fn rows() -> Vec<Row> {
         [(all, Well), (all, Well), (all, Well), (all, Well)],
     ));
 
-    // Zeros from the end of record 1 to the end of block 0, and a whole block of zeros.
+    // The file has zeros from the end of record 1 to the end of block 0, and then a whole block of zeros.
     let mut bytes = good[..ends[2]].to_vec();
     bytes.resize(2 * BLOCK_SIZE, 0);
     let mut sink = crate::test_files::Sink::default();
@@ -490,7 +490,7 @@ fn rejecting_a_record_is_damage_like_any_other() {
 
 #[test]
 fn a_failing_disk_is_an_error_in_every_mode() {
-    // Beyond the first chunk, so that a part of the file is read.
+    // The file is longer than the first chunk, so that a part of it is read before the disk fails.
     let lens = [1000; 600];
     let (bytes, _) = wal(options(false, false), &lens);
     for mode in MODES {
@@ -582,8 +582,8 @@ fn a_compressed_record_that_does_not_decompress_is_damage() {
         0,
         &good[ends_of_good[0] + HEADER_LEN..][..2000],
     );
-    // The preceding record again, now in two fragments, with an intact record after it: each record begins a
-    // new frame.
+    // The preceding record comes again, now in two fragments, with an intact record after it: each record
+    // begins a new frame.
     put_record(
         &mut bytes,
         RecordType::First,
@@ -661,7 +661,7 @@ fn space_without_records_is_measured() {
     holed[..BLOCK_SIZE].fill(0);
     holed[2 * BLOCK_SIZE..3 * BLOCK_SIZE].fill(0);
     assert_eq!(unused(&holed), [BLOCK_SIZE as u64; 2]);
-    // Fill in front of an announcement that must not be fragmented.
+    // The writer puts fill in front of an announcement, which must not be fragmented.
     let (mut announced, sink) = writer(options(false, false));
     announced
         .add_record(&record(0, BLOCK_SIZE - 2 * HEADER_LEN))

@@ -36,8 +36,8 @@ fn records_go_round_at_every_distance_from_the_end_of_a_block() {
         for left in (0..60).chain([BLOCK_SIZE - 20, BLOCK_SIZE - 12]) {
             let (mut writer, sink) = writer(options(recyclable, compressed));
             let header = writer.header_len();
-            // Fill, so that about `left` bytes of the first block remain; noise does not compress, so that is
-            // exact enough.
+            // The record fills the first block except for about `left` bytes. Noise does not compress, so the
+            // length is exact enough.
             let first = (BLOCK_SIZE - left).saturating_sub(header + writer.block_used);
             let mut records = vec![rng.bytes(first)];
             records.extend([0, 1, 7, 40, 300].map(|len| rng.bytes(len)));

@@ -165,7 +165,8 @@ impl FollowedWals {
         self.drop_flushed(state);
         let mut stopped: Option<(u64, Error)> = None;
         let mut taken = false;
-        // For each WAL that was found incomplete, the WALs are read again.
+        // The WALs may be read again as many times as there are WALs: once for each WAL that was found
+        // incomplete.
         let mut rereads = self.wals.len() + 1;
         let mut at = 0;
         let mut confirmed = 0;

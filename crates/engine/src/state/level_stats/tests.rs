@@ -117,8 +117,8 @@ fn columns_stand_where_rocksdbs_stand() {
         .unwrap()
         .split_whitespace()
         .collect();
-    // By column number, as awk counts: written, write amplification, seconds, CPU seconds, jobs, seconds per
-    // job.
+    // The expected figures by column number, as awk counts: written, write amplification, seconds, CPU
+    // seconds, jobs, seconds per job.
     let at = |column: usize| row[column - 1];
     assert_eq!(
         [9, 12, 15, 16, 17, 18].map(at),

@@ -17,7 +17,7 @@ pub(super) fn operate(
 ) {
     let (mut start, mut end) = Default::default();
     let whole = span(rng, &mut start, &mut end);
-    // The time is late enough more often than not.
+    // In at least half of the cases the time is above all existing versions.
     let at = if rng.bool() {
         Timestamp::from_nanos(100_000_000_000)
     } else {

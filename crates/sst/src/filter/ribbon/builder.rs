@@ -291,7 +291,7 @@ mod tests {
         let mut rng = testkit::rng();
         let (mut passed_over, mut solved) = (0, 0);
         for _ in 0..100 {
-            // These are more hashes than RocksDB's table allows in 256 slots.
+            // The number of hashes is higher than RocksDB's table allows in 256 slots.
             let hashes: Vec<u64> = (0..254).map(|_| rng.u64(..)).collect();
             let Some(filter) = solve(&hashes, 256, 2 * 7) else {
                 continue;

@@ -129,7 +129,7 @@ fn blocks_and_entries_mix_and_no_block_gets_small() {
         let from = Scratch::new();
         from.write(written.clone(), &below);
         let table = from.open(bytewise());
-        // Keys between some of the copied keys, at various distances.
+        // Other keys are added between some of the copied keys, at various distances.
         let rarely = rng.u32(5..200);
         let mut above = Entries::new();
         for i in 0..below.len() {

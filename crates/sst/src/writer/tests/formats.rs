@@ -271,7 +271,7 @@ fn a_prefix_is_known_to_the_partitions_on_both_sides_of_it() {
                     .may_contain_prefix_of(&target, &BlockReadOptions::default())
                     .unwrap()
             };
-            // The same check backwards, from after the last key of the prefix.
+            // The same check is made backwards, from after the last key of the prefix.
             assert!(
                 may_contain("") && may_contain("/3") && may_contain("/5") && may_contain("/7"),
                 "{i}"

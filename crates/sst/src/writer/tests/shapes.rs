@@ -49,7 +49,7 @@ fn a_table_of_range_tombstones_alone_has_an_empty_index() {
         writer.add_range_tombstone(b"x", b"x", 77).unwrap();
         assert_eq!(writer.num_entries(), 3);
         let summary = writer.finish().unwrap();
-        // Fragments, cut at overlaps: [a,c)@4 [c,d)@9 [c,d)@4 [d,f)@9.
+        // The fragments, cut at overlaps, are: [a,c)@4 [c,d)@9 [c,d)@4 [d,f)@9.
         let properties = &summary.properties;
         assert_eq!(properties.num_entries, 4);
         assert_eq!(properties.num_deletions, 4);
@@ -236,7 +236,7 @@ fn aligned_blocks_begin_at_multiples() {
 
 #[test]
 fn dictionaries_are_made_stored_and_used() {
-    // Rows that share nothing with rows of their block but much with rows of other blocks.
+    // The rows share nothing with other rows of their block, but much with rows of other blocks.
     let mut rng = testkit::rng();
     let words: Vec<Vec<u8>> = (0..200).map(|_| rng.bytes(40)).collect();
     let entries: Entries = (0..3000u64)
