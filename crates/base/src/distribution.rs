@@ -1,7 +1,7 @@
 //! The distributions of RocksDB's mixgraph: ranks of keys and sizes of values, fitted to the traces of a
 //! social graph (Cao and others, FAST 2020).
 
-/// Ranks distributed as `a x^b`: rank 1 is the hottest.
+/// A power-law distribution: rank `x` has the probability `a x^b`, and rank 1 the highest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Power {
     /// The probability of rank 1.

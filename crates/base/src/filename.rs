@@ -15,7 +15,8 @@ pub enum FileKind {
     Manifest(u64),
     /// `OPTIONS-NNNNNN`: the options of the database.
     Options(u64),
-    /// `NNNNNN.dbtmp` or `OPTIONS-NNNNNN.dbtmp`: unfinished when the process ended; open may delete it.
+    /// `NNNNNN.dbtmp` or `OPTIONS-NNNNNN.dbtmp`: a temporary file that a process had not finished when it
+    /// ended. The next open may delete the file.
     Temp,
     /// `CURRENT`: names the MANIFEST in use.
     Current,

@@ -127,13 +127,13 @@ perf_context! {
     block_cache_index_hit_count;
     /// Indexes, and partitions of them, read from files.
     index_block_read_count;
-    /// Time of reading and decoding indexes and partitions of them.
+    /// The time spent to read and decode indexes and index partitions.
     read_index_block_nanos;
-    /// Filters, and partitions of them, found in the block cache.
+    /// The number of filters and filter partitions found in the block cache.
     block_cache_filter_hit_count;
     /// Filters, and partitions of them, read from files.
     filter_block_read_count;
-    /// Time of reading filters and partitions of them.
+    /// The time spent to read filters and filter partitions.
     read_filter_block_nanos;
     /// Time of computing checksums of blocks.
     block_checksum_time;

@@ -18,7 +18,7 @@ use twox_hash::XxHash3_64;
 
 use crate::{Error, Result, SeqNo};
 
-/// One seed a field, so that an exchange of two fields is noticed.
+/// The hash seeds of the fields. They differ, so that an exchange of the contents of two fields is noticed.
 mod seed {
     pub const KEY: u64 = 0x8c5f_3a61_d20e_947b;
     pub const VALUE: u64 = 0x3d91_e4b7_5a28_c06f;

@@ -299,7 +299,7 @@ pub(crate) struct Clock {
     counts: Counts,
 }
 
-/// A passage through the gate: the table does not grow while it exists.
+/// A guard: the hash table does not grow while the guard exists.
 pub(crate) struct Passage<'a> {
     clock: &'a Clock,
 }

@@ -138,7 +138,7 @@ fn place_of_thread() -> usize {
 }
 
 impl BlockMemory {
-    /// Memory for a cache of that capacity. Allocates nothing yet.
+    /// Creates the memory of a cache of `capacity` bytes. It is allocated later, when blocks are inserted.
     pub fn new(capacity: usize) -> BlockMemory {
         let parts = (capacity / PART_CAPACITY).clamp(1, MAX_PARTS);
         let claimed = Arc::new(AtomicUsize::new(0));

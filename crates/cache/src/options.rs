@@ -11,7 +11,7 @@ pub struct CacheKey {
 }
 
 impl CacheKey {
-    /// The bits of [`id`](CacheKey::id) from here on are its owner.
+    /// The number of the lowest bit of the owner in [`id`](CacheKey::id); all higher bits belong to it too.
     pub(crate) const OWNER_SHIFT: u32 = 40;
 
     /// The owner of the entry: 0, or a value of [`Cache::new_owner`](crate::Cache::new_owner).

@@ -240,7 +240,7 @@ pub struct SecondaryUsage {
 pub(crate) struct Demoted {
     pub(crate) key: CacheKey,
     pub(crate) role: EntryRole,
-    /// The entry was hit since its insertion.
+    /// True if the entry was hit since its insertion.
     pub(crate) hit: bool,
 }
 

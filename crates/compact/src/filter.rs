@@ -91,9 +91,9 @@ pub enum TableFileCreationReason {
 /// See the example of [`CompactionFilterFactory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterContext {
-    /// Every file of the family takes part.
+    /// True if every file of the family takes part in the compaction.
     pub is_full_compaction: bool,
-    /// A user asked for the compaction.
+    /// True if a user asked for the compaction.
     pub is_manual_compaction: bool,
     /// The id of the column family.
     pub column_family_id: u32,

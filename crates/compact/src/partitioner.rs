@@ -9,9 +9,9 @@ use std::sync::Arc;
 /// See the example of [`SstPartitionerFactory`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartitionerContext<'a> {
-    /// Every file of the family takes part.
+    /// True if every file of the family takes part in the compaction.
     pub is_full_compaction: bool,
-    /// A user asked for the compaction.
+    /// True if a user asked for the compaction.
     pub is_manual_compaction: bool,
     /// The level of the output; L0 is never partitioned.
     pub output_level: usize,

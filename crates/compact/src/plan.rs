@@ -139,7 +139,7 @@ pub struct Plan {
     /// True if no older data exists in the key range of the inputs: deletions and sequence numbers may be
     /// dropped.
     pub bottommost: bool,
-    /// Every file of the version takes part.
+    /// True if every file of the version takes part in the compaction.
     pub is_full_compaction: bool,
     /// The size of an output file in bytes.
     pub target_file_size: u64,

@@ -196,8 +196,8 @@ impl OutputSplitter {
         if self.overlapped_bytes.saturating_add(file_size) > self.limits.max_compaction_bytes {
             return true;
         }
-        // A grandparent of some size has no key of this file: without the cut it would be rewritten for
-        // nothing.
+        // A large grandparent file has no key of this output file: without the cut, the next compaction of
+        // this file would rewrite the grandparent for nothing.
         let whole_file_in_between = if self.in_gap { 2 } else { 3 };
         if crossed >= whole_file_in_between && new_bytes > self.limits.target_file_size / 8 {
             return true;

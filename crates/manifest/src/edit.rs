@@ -131,7 +131,7 @@ pub struct VersionEdit {
     /// The family is created with this name. Such an edit must change no files: RocksDB would ignore the
     /// changes.
     pub column_family_add: Option<String>,
-    /// The family is dropped.
+    /// True if the edit drops the column family.
     pub column_family_drop: bool,
     /// The edit belongs to a group that is applied atomically: the number of edits of the group that follow.
     pub atomic_group_remaining: Option<u32>,

@@ -57,12 +57,12 @@ impl Level {
         self.bytes
     }
 
-    /// True if the file is in this level. Logarithmic.
+    /// True if the file is in this level. Costs a time logarithmic in the number of files.
     pub fn contains(&self, number: u64) -> bool {
         self.file(number).is_some()
     }
 
-    /// The file of that number, if it is in this level. Logarithmic.
+    /// The file of that number, if it is in this level. Costs a time logarithmic in the number of files.
     pub fn file(&self, number: u64) -> Option<&Arc<FileMetadata>> {
         let place = self.places.binary_search_by_key(&number, |place| place.0).ok()?;
         Some(&self.files[self.places[place].1])

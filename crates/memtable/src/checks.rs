@@ -18,9 +18,9 @@ use crate::entry::{Entry, Target};
 pub(crate) struct Checks {
     /// Bytes of the checksum in front of each entry; 0 for none.
     pub width: u8,
-    /// Verifies every entry that a search compares with, not only those at its result.
+    /// True to verify every entry that a search compares with, not only the entries at its result.
     pub on_seek: bool,
-    /// Compares neighbours: each entry must sort after the previous one.
+    /// True to compare neighbours: each entry must sort after the previous one.
     pub order: bool,
     /// True if reads check anything.
     pub any: bool,

@@ -121,8 +121,8 @@ impl Entry {
         }
         let front = front(width);
         let piece = arena.allocate_entry(front + Entry::size(user_key, value));
-        // SAFETY: the piece is exclusively ours, aligned as entries are, which the size of the front
-        // preserves, and as long as both parts.
+        // SAFETY: no other code uses the allocated memory. It is as long as the front and the entry together,
+        // and aligned as entries are; the size of the front preserves the alignment.
         unsafe {
             let entry = piece.add(front).cast::<Entry>();
             Entry::write(entry, user_key, entry_trailer, value);

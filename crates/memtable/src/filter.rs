@@ -20,7 +20,7 @@ pub struct FilterOptions {
     /// The size of the filter in bytes, rounded up to whole cache lines. With ten bits a key, one in a
     /// hundred absent keys passes.
     pub bytes: usize,
-    /// Adds whole keys, which point lookups query.
+    /// True to add whole keys to the filter, for point lookups.
     pub whole_keys: bool,
     /// Adds the prefixes of this extractor. Keys outside its domain always count as present, unless whole
     /// keys are queried.

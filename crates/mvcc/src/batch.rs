@@ -79,7 +79,7 @@ pub struct MvccBatch<'a> {
     pub(crate) changed_times: Option<BTreeSet<Timestamp>>,
     /// True if the batch belongs to a store, which knows the existing range tombstones.
     pub(crate) knows_ranges: bool,
-    /// Scratch buffers: the key and value that are written.
+    /// Scratch buffers for the key and the value that are written.
     key: Vec<u8>,
     stored: Vec<u8>,
 }
@@ -107,7 +107,7 @@ pub(crate) struct Newest {
     /// The version's value, if it was asked for.
     stored: Vec<u8>,
     deletes: bool,
-    /// A range tombstone hides the version.
+    /// True if a range tombstone hides the version.
     is_hidden: bool,
 }
 
@@ -278,8 +278,8 @@ impl<'a> MvccBatch<'a> {
         Ok(())
     }
 
-    /// Adds `by` to the number of `key`, where no value counts as 0, and writes the sum at `timestamp`.
-    /// Returns the sum.
+    /// Adds `by` to the number that is the value of `key`, or to 0 if the key has no value, and writes the
+    /// sum at `timestamp`. Returns the sum.
     ///
     /// # Errors
     /// `InvalidArgument` if the value is not a number, [`Error::Overflow`], those of [`put`](Self::put).

@@ -335,9 +335,11 @@ struct Walk<'a> {
     last: &'a [u8],
     /// Moves forwards over the keys, and learns how many steps are worth trying.
     iter: VersionIter,
-    /// Moves up from the oldest version of a key. `None` before its first use.
+    /// The iterator that moves from the oldest version of a key to newer versions. `None` before its first
+    /// use.
     back: Option<VersionIter>,
-    /// Counts keys between checks of whether many versions still stay.
+    /// Counts keys: at every `KEYS_PER_LOOK`th key the collection checks whether many versions of each key
+    /// stay.
     looks_further: u32,
     /// The versions of the current key that are removed, from the newest down.
     removed: Vec<Removed>,

@@ -16,7 +16,7 @@ use crate::value::is_tombstone;
 /// The options of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportOptions {
-    /// Exports every version in the window, instead of each key's newest one. Default: false.
+    /// True to export every version in the window, not only the newest version of each key. Default: false.
     pub all_revisions: bool,
     /// Bytes of keys and values at which the export stops after a key. Default: no limit.
     pub target_bytes: Option<u64>,

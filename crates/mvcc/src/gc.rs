@@ -79,7 +79,8 @@ impl GcScore {
         }
     }
 
-    /// The same score with `scans`, the counters of scans since the last collection.
+    /// Adds the versions that scans read in vain to the score. `scans`: the counters of the scans since the
+    /// last garbage collection.
     pub fn with_scans(self, scans: &ReadCounters) -> GcScore {
         let wasted = scans.wasted() as f64;
         GcScore {

@@ -24,7 +24,7 @@ use crate::version_iter::VersionIter;
 pub enum KeyTypes {
     /// The iterator stops only at versions and inline values; range tombstones are not reported.
     Points,
-    /// The iterator visits only the starts of range tombstones.
+    /// True if the iterator visits only the starts of range tombstones.
     Ranges,
     /// The iterator stops at versions, inline values and starts of range tombstones.
     #[default]

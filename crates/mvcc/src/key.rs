@@ -23,9 +23,9 @@ use crate::timestamp::Timestamp;
 
 /// The byte that ends the user key.
 pub(crate) const SENTINEL: u8 = 0;
-/// Bytes of a suffix with a wall time alone.
+/// The length in bytes of a key suffix with a wall time alone.
 const WALL_SUFFIX: usize = 9;
-/// Bytes of a suffix with a logical counter.
+/// The length in bytes of a key suffix with a wall time and a logical counter.
 const FULL_SUFFIX: usize = 13;
 
 /// The maximum number of bytes that an engine key has besides the user key: sentinel and suffix.

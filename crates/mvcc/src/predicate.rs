@@ -236,7 +236,8 @@ struct DeletedRun {
     first: Vec<u8>,
     last: Vec<u8>,
     len: u64,
-    /// The keys as single deletions; kept while the run may still be too short for a range tombstone.
+    /// The keys, to be deleted one by one if they are too few for a range tombstone; empty once they are
+    /// enough.
     keys: Vec<Match>,
     /// The statistics of the run's keys.
     live: MvccStats,
@@ -307,7 +308,8 @@ impl Between {
                 .cover
                 .as_mut()
                 .and_then(|cover| cover.hides(at.user_key, at.timestamp, Timestamp::MAX));
-            // A live key after the time would be a match, and would have been passed to this function.
+            // A key with a live version newer than `after` would be a match, and would have been passed to
+            // this function.
             if at.timestamp <= self.after && hidden.is_none() && !self.iter.is_tombstone()? {
                 break;
             }

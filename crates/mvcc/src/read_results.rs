@@ -17,17 +17,18 @@ pub struct MvccReadOptions {
     /// however many deleted keys it skips on the way there. The first row is returned however large it is,
     /// unless `allow_empty`; with `Some(0)` no row is returned. Default: no limit.
     pub target_bytes: Option<u64>,
-    /// Leaves out even the first row if it exceeds `target_bytes`. Default: false.
+    /// True to leave out even the first row if it exceeds `target_bytes`. Default: false.
     pub allow_empty: bool,
-    /// Returns deletions, too: for a key whose version a range tombstone hides, the deletion at the newest
-    /// such time; a get also returns that of a key without versions. Default: false.
+    /// True to return deletions, too. A key whose version a range tombstone hides is returned as a deletion
+    /// at the time of the newest range tombstone that hides the version. A get returns such a deletion also
+    /// for a key that has no version but is in the span of a range tombstone. Default: false.
     pub tombstones: bool,
-    /// Fails with [`Error::WriteTooOld`] if any key read has a version at or above the read's time, or a
-    /// range tombstone of such a time covers any part that is read: a read before a write at that time needs
-    /// this. The error names the key with the newest such time, or the start of the range tombstone with that
-    /// time in the span; among equal times the first that the scan meets. Default: false.
+    /// True to fail with [`Error::WriteTooOld`] if any key read has a version at or above the read's time, or
+    /// a range tombstone of such a time covers any part that is read: a read before a write at that time
+    /// needs this. The error names the key with the newest such time, or the start of the range tombstone
+    /// with that time in the span; among equal times the first that the scan meets. Default: false.
     pub fail_on_more_recent: bool,
-    /// Reads from the last key to the first. Default: false.
+    /// True to read from the last key to the first. Default: false.
     pub reverse: bool,
     /// Returns the length of the prefix of a user key that all keys of its row share, as the columns of a
     /// table's row do; at most the key's length. A scan that a limit stops then does not split a row: it

@@ -126,7 +126,7 @@ struct Revert {
     cover: Option<Cover>,
     runs: Runs,
     done: Done,
-    /// The lengths of values are needed.
+    /// True if the lengths of values are needed.
     weighs: bool,
     /// The latest version that is removed.
     latest: Timestamp,

@@ -142,7 +142,7 @@ impl BlockPropertyCollector for Collector {
 pub(crate) struct Meets {
     pub(crate) after: Timestamp,
     pub(crate) until: Timestamp,
-    /// Blocks with inline values are not skipped either.
+    /// True if blocks with inline values are not skipped either.
     pub(crate) wants_inline: bool,
 }
 

@@ -25,7 +25,7 @@ pub struct Incremental {
     iter: VersionIter,
     after: Timestamp,
     until: Timestamp,
-    /// The iteration fails at an inline value.
+    /// True if the iteration fails at an inline value.
     refuses_inline: bool,
     /// The current key, which the next move starts from.
     user_key: Vec<u8>,

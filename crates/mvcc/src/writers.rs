@@ -36,7 +36,7 @@ pub(crate) struct Shared {
     /// The time of the last collection: garbage at this time is not counted, and compactions may have dropped
     /// it or not.
     pub collected: Timestamp,
-    /// Batches record the keys that they write.
+    /// True if batches record the keys that they write.
     pub is_watched: bool,
 }
 

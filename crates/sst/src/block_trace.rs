@@ -165,7 +165,7 @@ pub struct GetAccess<'a> {
     pub referenced_data_size: u64,
     /// The number of entries in the data block, estimated as the average of the table.
     pub num_keys_in_block: u64,
-    /// The key was in the data block.
+    /// True if the key was in the data block.
     pub key_exists: bool,
 }
 
@@ -183,7 +183,7 @@ pub struct BlockAccess<'a> {
     pub file_number: u64,
     /// The purpose of the read.
     pub caller: TableReaderCaller,
-    /// The block was in the cache.
+    /// True if the block was in the cache.
     pub is_hit: bool,
     /// True if a block that is not in the cache is not inserted.
     pub no_insert: bool,

@@ -665,7 +665,8 @@ impl TableCursor {
         }
     }
 
-    /// Called after a search in the block: the next search prefetches the memory that it reads.
+    /// Records the address of the data block's entry index after a search in the block, so that the next
+    /// search of the block prefetches the entry index.
     #[inline]
     fn record_place(&self) {
         if let (Some(index), Some(block)) = (self.index(), self.block.block()) {

@@ -29,7 +29,8 @@ impl BegunSync {
         }
     }
 
-    /// True if the sync waits for a disk, on which several wait less than one after the other.
+    /// True if the sync waits for a disk. Several such syncs together take less time than one after the
+    /// other.
     pub fn waits_for_disk(&self) -> bool {
         self.ahead.is_some()
     }

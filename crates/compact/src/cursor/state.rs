@@ -177,7 +177,7 @@ pub struct CompactionCursor<C> {
     pub(super) last_ceiling: SeqNo,
     /// True if the last entry yielded had its sequence number set to 0.
     pub(super) zeroed: bool,
-    /// The key's timestamp is older than `full_history_ts_low`.
+    /// True if the key's timestamp is older than `full_history_ts_low`.
     pub(super) below_low: bool,
     /// True if merge operands were yielded uncombined: they do not hide later entries in their stripe.
     pub(super) unmerged: bool,

@@ -376,7 +376,8 @@ impl<'a> Picker<'a> {
         })
     }
 
-    /// True if the file has that mark. `blob_file`: the blob file whose linked tables are compacted.
+    /// True if the file is marked for compaction by `marked`. `blob_file`: the blob file whose linked tables
+    /// are compacted.
     fn is_marked(
         &self,
         level: usize,

@@ -40,7 +40,7 @@ pub struct RangeRequest<'a> {
     /// Files with this number or a higher one were written since the manual compaction began, and are left
     /// out.
     pub max_file_num_to_ignore: Option<u64>,
-    /// Files may be moved instead of rewritten.
+    /// True if the compaction may move files instead of rewriting them.
     pub allow_trivial_move: bool,
 }
 

@@ -281,7 +281,7 @@ impl DbInner {
     }
 }
 
-/// An error if the range cannot be replaced with these files and options.
+/// Fails if the ingestion cannot replace `range`, because of the options of the ingestion or the family.
 fn check_replaced_range(
     range: &RangeOpt,
     family: &Family,

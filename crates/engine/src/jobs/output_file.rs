@@ -168,7 +168,7 @@ struct TimedSync {
     file: Arc<dyn FileSync>,
     stats: Arc<Stats>,
     histogram: Histogram,
-    /// The sync was counted already when it was run ahead of its turn.
+    /// True if the sync of the file ran ahead of its turn, and so was counted already.
     ahead: AtomicBool,
 }
 

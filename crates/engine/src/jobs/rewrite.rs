@@ -55,7 +55,7 @@ pub(crate) struct Rewrite<'a> {
     tombstones: CompactionTombstones,
     /// The timestamp below which old versions of keys are dropped; empty if there is none.
     full_history_ts_low: Box<[u8]>,
-    /// The keys at which outputs end if they have some size.
+    /// The keys at which an output file ends if it has reached a minimum size.
     borders: Arc<[Border]>,
     /// The key range that is written alone; `None`: all keys.
     part: Option<OutputRange<'a>>,

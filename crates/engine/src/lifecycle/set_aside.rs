@@ -29,7 +29,7 @@ pub(crate) struct LargeRow {
     pub error: Error,
 }
 
-/// Collects the rows of WALs that are too large.
+/// Collects those rows of WALs that exceed the limit of a row's size.
 #[derive(Debug)]
 pub(crate) struct LargeRows {
     limit: RowLimit,

@@ -7,7 +7,7 @@ use base::merge::{self, MergeOperator};
 /// The name of the column family that every database has.
 pub const DEFAULT_COLUMN_FAMILY: &str = "default";
 
-/// The name of the family of statistics, which is RocksDB's.
+/// The name of the column family with the statistics history, as in RocksDB.
 pub(crate) const STATS_COLUMN_FAMILY: &str = "___rocksdb_stats_history___";
 
 /// A merge operator, or the name of an operator that was not supplied. The latter is an error only when a

@@ -86,7 +86,8 @@ impl From<f64> for OptionNumber {
     }
 }
 
-/// Ranges of the types of options. A row is a static, which no method of a trait can initialise.
+/// Makes the functions that return the range of an option, one for each type. They are no methods of a trait,
+/// because these cannot initialise the statics of the option rows.
 macro_rules! ranges {
     ($($type:ty),+) => { $(
         impl Bounds<$type> {

@@ -26,7 +26,7 @@ pub trait OptionValue: Sized {
     /// The text form of the option's value.
     fn text(&self) -> String;
 
-    /// The value as a number, if a range can apply.
+    /// The value as a number; `None` if the type of the option has no numeric range.
     fn number(&self) -> Option<OptionNumber> {
         None
     }

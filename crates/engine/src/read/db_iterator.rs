@@ -155,7 +155,8 @@ pub struct DbIterator {
     snapshot: Option<Snapshot>,
     /// [`ReadOptions::auto_refresh_iterator_with_snapshot`]; effective only while there is a snapshot.
     auto_refresh_with_snapshot: bool,
-    /// The iterator moves to newer super versions.
+    /// True if the iterator moves to newer super versions by itself: `auto_refresh_with_snapshot` is true and
+    /// there is a snapshot.
     auto_refresh: bool,
     /// The newest super version that the iterator moved to, or tried to move to.
     number: u64,

@@ -96,7 +96,7 @@ impl Db {
 }
 
 impl DbInner {
-    /// Looks up `answer` of each key, and counts the call.
+    /// Looks up each of `keys`, and counts the call. `answer` is the part of a key's state that is wanted.
     pub(crate) fn multi_get<K: AsRef<[u8]>>(
         &self,
         options: &ReadOptions,

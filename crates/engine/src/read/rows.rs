@@ -11,7 +11,8 @@ use super::db_iterator::DbIterator;
 /// The bounds of a range of keys.
 pub(crate) type KeyBounds = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// Opens a cursor at the view that both ends of a range read.
+/// Opens an iterator. The iterators at both ends of a range are opened by the same function, and read the
+/// same state of the database.
 pub(crate) type OpenCursor = Box<dyn Fn() -> DbIterator + Send + Sync>;
 
 /// The rows of a range in the order of their keys: an iterator over `Result<(key, value)>`, also from the

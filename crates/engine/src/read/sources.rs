@@ -20,7 +20,7 @@ pub(crate) struct SourceOptions {
     /// Whether files are read, or memory alone.
     pub tier: ReadTier,
     pub read: BlockReadOptions,
-    /// Range tombstones are ignored: they cover nothing.
+    /// True if range tombstones are ignored, so that the keys in their ranges are still found.
     pub ignore_range_deletions: bool,
     /// The filters by which tables, and blocks of them, are skipped.
     filters: Option<Arc<Filters>>,

@@ -14,7 +14,7 @@ pub(crate) struct Recovery {
     /// Set if a compaction had no disk space. Other compactions that need space do not begin while it is set;
     /// writes continue.
     pub soft_error: Option<Error>,
-    /// The disk space in bytes needed by the largest of the compactions that had none.
+    /// The disk space in bytes that the largest of the compactions needs which failed for lack of space.
     pub room: u64,
     /// True if a compaction waits because an SST file manager allows too little space for its outputs.
     pub room_awaited: bool,

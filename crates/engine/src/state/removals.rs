@@ -123,7 +123,7 @@ impl Removals {
         self.len.load(Ordering::Acquire) == 0
     }
 
-    /// The number of the newest note for `key`; 0 if there is none.
+    /// The sequence number of the newest removal of a key range with `key`; 0 if there was none.
     #[inline]
     pub fn newest_of(&self, user: &UserComparator, key: &[u8]) -> SeqNo {
         match self.is_empty() {
@@ -132,7 +132,8 @@ impl Removals {
         }
     }
 
-    /// The number of the newest note for any key from `begin` to `end`; 0 if there is none.
+    /// The sequence number of the newest removal of a key range that overlaps `begin` to `end`; 0 if there
+    /// was none.
     pub fn newest_in(&self, user: &UserComparator, begin: Option<&[u8]>, end: Bound<&[u8]>) -> SeqNo {
         match self.is_empty() {
             true => 0,

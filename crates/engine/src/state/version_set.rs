@@ -54,7 +54,7 @@ impl VersionSet {
         self.next_file.new_file_number()
     }
 
-    /// The source of file numbers, for users that outlive the borrow.
+    /// The source of file numbers, for callers that take numbers without a borrow of the version set.
     pub fn file_numbers(&self) -> FileNumbers {
         self.next_file.clone()
     }

@@ -21,8 +21,8 @@ pub(crate) struct BlockCacheTrace {
     /// The number of Gets and MultiGets in traces since the database was opened, which is also the id of the
     /// last one.
     gets: AtomicU64,
-    /// No other lock of the database is taken while this one is held. The records are written to the file
-    /// under it.
+    /// The lock of the trace: records are written to the file under this lock, and no other lock of the
+    /// database is taken meanwhile.
     running: Mutex<Option<Running>>,
 }
 

@@ -24,8 +24,8 @@ thread_local! {
 pub(crate) struct IoTrace {
     on: AtomicBool,
     clock: Arc<dyn Clock>,
-    /// No other lock of the database is taken while this one is held. The records are written to the file
-    /// under it.
+    /// The lock of the trace: records are written to the file under this lock, and no other lock of the
+    /// database is taken meanwhile.
     running: Mutex<Option<Running>>,
 }
 

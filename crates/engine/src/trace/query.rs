@@ -23,8 +23,8 @@ pub(crate) struct QueryTrace {
     /// The flags of the running traces: [`QUERIES`] and [`BLOCKS`].
     on: AtomicU8,
     clock: Arc<dyn Clock>,
-    /// No other lock of the database is taken while this one is held. The records are written to the file
-    /// under it.
+    /// The lock of the trace: records are written to the file under this lock, and no other lock of the
+    /// database is taken meanwhile.
     running: Mutex<Option<Running>>,
 }
 

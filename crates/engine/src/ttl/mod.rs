@@ -87,7 +87,7 @@ pub struct TtlOptions {
     pub default: FamilyTtl,
     /// The expiry of other families, by name.
     pub families: BTreeMap<String, FamilyTtl>,
-    /// Opens the database like [`Db::open_read_only`].
+    /// True to open the database for reads only, like [`Db::open_read_only`].
     pub read_only: bool,
 }
 

@@ -69,7 +69,7 @@ pub enum BatchValue {
 /// The index of the rows of one family.
 struct FamilyIndex {
     table: Arc<Memtable>,
-    /// The rows were checked against the family's limits.
+    /// True if the rows were checked against the limits of the column family.
     is_checked: bool,
     /// The number of bytes of the batch that are indexed.
     offset: usize,

@@ -25,9 +25,9 @@ pub(crate) struct Predecessor {
     pub number: u64,
     /// The sequence number after the last record of the previous WAL.
     pub next_seqno: SeqNo,
-    /// The previous WAL is deleted only when the MANIFEST says that no recovery needs it, so that its absence
-    /// is a loss. Records without this flag are from releases that deleted a WAL earlier, as soon as no
-    /// family had rows in it.
+    /// True if the previous WAL is deleted only when the MANIFEST says that no recovery needs it, so that its
+    /// absence is a loss. Records without this flag are from releases that deleted a WAL earlier, as soon as
+    /// no family had rows in it.
     pub kept: bool,
 }
 

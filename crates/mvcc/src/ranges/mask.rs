@@ -28,7 +28,7 @@ pub(crate) struct Mask<'a> {
     span: Span<'a>,
     /// The number of hidden keys in a row, up to the last key.
     hidden: u32,
-    /// The number of hidden keys in a row that triggers an attempt.
+    /// An attempt to skip keys is made after more hidden keys in a row than this number.
     patience: u32,
     /// The start of a fragment, and the second iterator over it.
     candidates: Option<(Arc<[u8]>, VersionIter)>,

@@ -17,8 +17,8 @@ use crate::version_iter::VersionIter;
 /// The options of a range tombstone write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RangeTombstoneOptions {
-    /// Writes nothing if range tombstones already hide all versions in the span; the deletion of a single key
-    /// counts as a version too. Default: false.
+    /// True to write nothing if range tombstones already hide all versions in the span; the deletion of a
+    /// single key counts as a version too. Default: false.
     pub idempotent: bool,
     /// The statistics of the span, if the caller knows them. Its keys are then read only where table
     /// properties show times at or above that of the range tombstone, and with `idempotent` up to the first
@@ -309,7 +309,7 @@ impl Visible {
 struct NewestOf<'a> {
     user_key: &'a [u8],
     timestamp: Timestamp,
-    /// A range tombstone hides the version.
+    /// True if a range tombstone hides the version.
     is_hidden: bool,
 }
 

@@ -38,7 +38,7 @@ use super::model::{NOW, blobs, old_blobs, open, open_with, range_tombstones};
 struct ScriptState {
     db: Db,
     store: MvccStore,
-    /// Flushes after each command.
+    /// True to flush after each command.
     flushes: bool,
 }
 

@@ -42,7 +42,7 @@ struct Workload {
     scans: u32,
     /// A value is read, changed and written again.
     read_modify_writes: u32,
-    /// Recently inserted keys are the most popular.
+    /// True if recently inserted keys are the most popular.
     latest: bool,
 }
 

@@ -47,9 +47,9 @@ const KEYS_SLACK: usize = 1 << 20;
 pub struct IndexCoding {
     /// True if keys are user keys; false if they are internal keys.
     pub user_keys: bool,
-    /// Values are deltas where possible, and have no length.
+    /// True if the values of index entries are coded as deltas where possible, without a length.
     pub delta: bool,
-    /// The first internal key of the block follows its handle.
+    /// True if the first internal key of the data block follows its handle in the index entry.
     pub first_keys: bool,
 }
 

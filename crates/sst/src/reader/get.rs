@@ -60,7 +60,7 @@ impl Kept {
 
 /// The result of the search of one block.
 pub(crate) struct Visited {
-    /// The next block holds no match.
+    /// True if no later data block needs to be searched.
     pub done: bool,
     pub kept: Option<PinnedBytes>,
 }

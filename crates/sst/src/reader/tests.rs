@@ -134,8 +134,8 @@ fn file_of_old(tombstones: &[(u32, u32, u64)]) -> Vec<u8> {
     let mut writer = TableWriter::new(file, TableWriterOptions::new(cmp)).unwrap();
     let mut block = BlockBuilder::new(1);
     for (number, (start, end, seqno)) in (0..).zip(tombstones) {
-        // The table is first written with as many fragments, in order and without overlap. The given
-        // tombstones, which have the same length, then replace them.
+        // The table is first written with other range tombstones, in order and without overlap, as many as
+        // `tombstones`. The block of `tombstones`, which has the same length, then replaces their block.
         let place = (numbered(2 * number), numbered(2 * number + 1));
         writer.add_range_tombstone(&place.0, &place.1, 1).unwrap();
         block.add(

@@ -38,7 +38,8 @@ pub(super) struct DataSection {
     pub index: IndexBuilder,
     compression: CompressionType,
     compression_opts: CompressionOptions,
-    /// `None` while blocks are held, and where nothing is compressed.
+    /// The compressor of data blocks. `None` if nothing is compressed, and as long as data blocks are held in
+    /// memory to make a dictionary from them.
     compressor: Option<Compressor>,
     /// The threads that compress blocks, if the table uses them.
     parallel: Option<ParallelCompression>,

@@ -108,8 +108,8 @@ pub struct TableWriterOptions {
     pub newest_key_time: u64,
     /// The current time in Unix seconds; 0 if unknown.
     pub file_creation_time: u64,
-    /// The file is written for ingestion: it has room for a global sequence number. Its keys must have
-    /// sequence number 0.
+    /// True if the file is written for ingestion: it has room for a global sequence number. Its keys must
+    /// have sequence number 0.
     pub external: bool,
     /// Additional user properties, by name.
     pub user_properties: BTreeMap<Vec<u8>, Vec<u8>>,

@@ -21,7 +21,7 @@ pub(super) struct PrefixBlocks {
     last: Vec<u8>,
     /// The data blocks of the last prefix; empty before the first key.
     blocks: std::ops::Range<u32>,
-    /// Some key has no prefix.
+    /// True if some key added is outside the domain of the prefix extractor.
     incomplete: bool,
 }
 

@@ -286,9 +286,10 @@ pub enum UnsyncedPolicy {
     Lose,
     /// All bytes that the kernel had reach the disk.
     Keep,
-    /// A prefix of each file's unsynced bytes, torn anywhere, followed by zeros or the previous bytes (in a
-    /// file that is not a log: torn at the start of a sector, unless it ends there). Any subset of the
-    /// unsynced changes of names; a rename survives entirely or not at all. Files and names are independent.
+    /// A prefix of random length of each file's unsynced bytes survives, followed by zeros or the previous
+    /// bytes (in a file that is not a log: a prefix that ends at the start of a sector or at the end of the
+    /// file). Any subset of the unsynced changes of names survives; a rename survives entirely or not at all.
+    /// Files and names are independent.
     Random,
     /// The same as `Random`, except that any of the 4 KiB pages of each file survive, also later ones without
     /// earlier ones: a possible state of a file that was extended (or written, for

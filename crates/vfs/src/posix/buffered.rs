@@ -72,7 +72,7 @@ pub(super) struct BufferedFile {
     buffer: Vec<u8>,
     /// Bytes that the kernel has.
     written: u64,
-    /// Old bytes may follow the data.
+    /// True if the file had bytes before, some of which may follow the data written.
     overwrites: bool,
     preallocation: Preallocation,
     writeback: Writeback,

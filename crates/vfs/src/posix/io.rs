@@ -109,7 +109,7 @@ const WRITEBACK_ALIGNMENT: u64 = 4096;
 pub(super) struct Writeback {
     /// The number of bytes; 0: never.
     every: u64,
-    /// Waits each time for the previous writeback.
+    /// True to wait each time for the previous writeback to end.
     strict: bool,
     started: u64,
 }

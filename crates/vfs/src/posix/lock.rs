@@ -161,7 +161,8 @@ impl Drop for PosixLock {
     fn drop(&mut self) {
         let mut table = LOCKED.lock();
         if let Some(file) = self.file.take() {
-            // The next holder writes its own record. If either call fails, the close still releases the lock.
+            // The next holder of the lock writes its own record into the file. If the truncation or the
+            // unlocking fails, the close of the file still releases the lock.
             let _ = file.set_len(0);
             let _ = sys::unlock_whole(&file, self.kind);
         }

@@ -202,7 +202,8 @@ enum Side {
 struct Evidence {
     first: Vec<u8>,
     last: Vec<u8>,
-    /// True if some of these rows have zeroed sequence numbers: the deletion would delete them.
+    /// True if some of these rows have zeroed sequence numbers, so that the range deletion would delete these
+    /// rows.
     zeroed: bool,
 }
 
