@@ -60,7 +60,7 @@ pub fn no_timestamps() -> Error {
     Error::invalid_argument("write batch must have timestamp(s) set")
 }
 
-/// The destination of rows.
+/// A batch, with or without an index, to which the functions for writes add rows.
 pub trait Rows: Stamping {
     /// Sets a key.
     fn put(&mut self, family: Option<&ColumnFamily>, key: &[u8], value: &[u8]);

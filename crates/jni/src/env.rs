@@ -8,7 +8,7 @@ use jni_sys::{JNIEnv, jclass, jint, jlong, jmethodID, jobject, jsize, jvalue};
 
 use crate::fail::{Fail, Result};
 
-/// Calls a function of the table.
+/// Calls a function of the JNI's function table.
 macro_rules! jni {
     ($env:expr, $name:ident $(, $arg:expr)* $(,)?) => {
         ((**$env.raw).v1_6.$name)($env.raw $(, $arg)*)

@@ -603,8 +603,8 @@ impl Node {
         }
     }
 
-    /// Empties the free slots of a leaf whose order was this busy one, and opens it for insertions. Any
-    /// thread may do it, and more than once.
+    /// Empties the free slots of a leaf, and opens the leaf for insertions, if the leaf's order is still
+    /// `busy`. Any thread may call this, also several times.
     pub(crate) fn empty_slots(&self, busy: Order) {
         let words = self.free_slots(busy);
         if self.order() == busy {

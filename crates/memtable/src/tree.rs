@@ -540,7 +540,8 @@ impl Tree {
         }
     }
 
-    /// The place after the last one of a leaf, or after one whose leaf has been reopened.
+    /// Returns the next place in the tree after `place`, if that is the last entry of its leaf or if its leaf
+    /// takes insertions again.
     ///
     /// # Safety
     /// `place` is of this tree, and at an entry.

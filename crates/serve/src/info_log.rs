@@ -57,12 +57,12 @@ pub struct Told {
     pub stalled: BTreeMap<String, String>,
     /// The lines of the last dump of statistics about memory and the block cache.
     pub cache: Vec<String>,
-    /// The reads of tables in that dump, by table number; tables without reads are left out. `None` for a LOG
-    /// of RocksDB, which does not record them.
+    /// The reads of tables in the last dump of statistics, by table number; tables without reads are left
+    /// out. `None` for a LOG of RocksDB, which does not record them.
     pub reads: Option<BTreeMap<u64, u64>>,
-    /// The lines of that dump about pins.
+    /// The lines of the last dump of statistics about pins.
     pub pins: Vec<String>,
-    /// The time of that dump.
+    /// The time of the last dump of statistics.
     pub dumped: Option<String>,
     /// A dump is being read.
     dumping: bool,

@@ -61,7 +61,7 @@ impl PreparedFamily {
     }
 
     /// Determines the placement of each file. Files that overlap each other are placed above one another, in
-    /// order. `last` is the database's last sequence number, before and after.
+    /// order. `last` is the database's last sequence number; files that need sequence numbers raise it.
     pub fn place(
         &self,
         version: &Version,

@@ -408,8 +408,8 @@ impl Lane {
         drop(self.remove(false));
     }
 
-    /// Removes the lane, after its turns in progress if the caller waits. Returns the threads of the pool if
-    /// no lane is left: they end.
+    /// Removes the database's lane from the pool. A caller that waits gets the result after the lane's
+    /// running jobs have ended. Returns the threads of the pool if no database is left: they end.
     fn remove(&self, waits: bool) -> BTreeMap<u64, JoinHandle<()>> {
         let pool = &self.pool.0;
         let mut state = pool.state.lock();

@@ -33,7 +33,7 @@ fn user_key(number: usize) -> Vec<u8> {
     format!("key{number:04}").into_bytes()
 }
 
-/// The contents of one lane. All of it is newer than the contents of later lanes.
+/// The contents of one input of a merging iterator. All of it is newer than the contents of later inputs.
 struct LaneContents {
     entries: Entries,
     tombstones: Vec<Tombstone>,

@@ -15,8 +15,8 @@ const RATE: u64 = 64 << 20;
 /// default of `target_file_size_base` a stream has at least that size anyway.
 const MOST: u64 = 256 << 10;
 
-/// With each flush the minimum size decreases by one part in this number: after some 180 flushes it is half
-/// as large, and as many small tables are tried again.
+/// Each flush lowers the minimum size by 1/256 of it: after some 180 flushes it is half as large, so that
+/// flushes try smaller tables again.
 const PART: u64 = 256;
 
 /// The minimum size in bytes of a stream that gets a table of its own. It rises after a flush that wrote many

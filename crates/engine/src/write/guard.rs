@@ -50,8 +50,8 @@ impl Guard<'_> {
             return Err(closing());
         }
         let before = &own.super_version;
-        // The memtables with rows that the first check did not see, newest first, up to the memtable that was
-        // mutable then.
+        // The memtables with rows that were written after the first check of the keys, newest first. The last
+        // is the memtable that was mutable during that check.
         let mut newer = vec![&now.mem];
         if !Arc::ptr_eq(&now.mem, &before.mem) {
             let at = now

@@ -233,8 +233,8 @@ fn collections_come_to_rest() {
                 readers.clear();
             }
             collect(&db, &store, rng.i64(1..=second));
-            // A compaction that had begun used the previous collection; the next suggestion takes its
-            // remaining garbage.
+            // A compaction that was running during `collect` removed only the garbage of the collection
+            // before. Another suggestion of compactions removes the rest.
             store.suggest_compactions().unwrap();
             db.wait_for_compact().unwrap();
             let rest = files(&db);

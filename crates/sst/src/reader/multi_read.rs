@@ -212,7 +212,7 @@ impl Table {
         if self.caches_parts() {
             return BlocksInFlight::default();
         }
-        // The index located the blocks of located keys.
+        // A key that was located had its block from the index, so the index is in memory.
         match self.owned_index() {
             Ok(index) => self.begin(
                 true,
