@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
 
 use esker::file_system::{Call, FileSystem, Layer, MemFs, Op};
 use esker::{Db, ErrorKind, Operation, Options, TransactionLogIterator, WriteBatch, WriteOptions};
@@ -106,6 +107,8 @@ struct ActsOnce {
 }
 
 struct At {
+    /// The thread whose operation it is: background threads list and measure WALs too.
+    thread: ThreadId,
     op: Op,
     path: PathBuf,
     act: Box<dyn FnOnce() -> esker::Result<()> + Send>,
@@ -119,8 +122,12 @@ impl std::fmt::Debug for At {
 
 impl ActsOnce {
     fn at(&self, op: Op, path: &Path, act: impl FnOnce() -> esker::Result<()> + Send + 'static) {
-        let (path, act) = (path.to_path_buf(), Box::new(act));
-        *self.at.lock().unwrap() = Some(At { op, path, act });
+        *self.at.lock().unwrap() = Some(At {
+            thread: thread::current().id(),
+            op,
+            path: path.to_path_buf(),
+            act: Box::new(act),
+        });
     }
 }
 
@@ -131,7 +138,8 @@ impl Layer for ActsOnce {
 
     fn around<T>(&self, call: &Call<'_>, perform: impl FnOnce() -> esker::Result<T>) -> esker::Result<T> {
         let mut at = self.at.lock().unwrap();
-        let found = at.take_if(|at| at.op == call.op && at.path == call.path);
+        let found =
+            at.take_if(|at| at.thread == thread::current().id() && at.op == call.op && at.path == call.path);
         drop(at);
         if let Some(At { act, .. }) = found {
             act()?;
