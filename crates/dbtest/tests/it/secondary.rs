@@ -808,8 +808,8 @@ fn what_the_primary_deletes_stays_readable() {
     }
 }
 
-/// Opens a secondary, and at its operation `nth` on files the primary is closed and opened again, which flushes its rows and deletes
-/// their WAL. Returns whether there was such an operation.
+/// Opens a secondary. At its operation `nth` on files, if it has so many, the primary is closed and opened
+/// again, which flushes its rows and deletes their WAL. Returns whether there was such an operation.
 fn opened_beside_a_reopening(nth: u64) -> bool {
     let mem = Arc::new(MemFs::new());
     let mut options = Options {
