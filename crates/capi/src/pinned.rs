@@ -68,6 +68,18 @@ unsafe fn destroy<T>(object: *mut T) {
     }
 }
 
+/// Returns the bytes of a pinned value, and writes their number; NULL and 0 without a value.
+///
+/// # Safety
+/// `length` is NULL or may be written.
+#[inline]
+unsafe fn bytes_of(value: Option<&PinnedValue>, length: *mut usize) -> *const c_char {
+    match value {
+        Some(value) => borrowed(value, length),
+        None => nothing(length).cast_const(),
+    }
+}
+
 api!(
     fn rocksdb_pinnableslice_destroy(value: *mut rocksdb_pinnableslice_t) {
         destroy(value)
@@ -85,10 +97,7 @@ api!(
         value: *const rocksdb_pinnable_handle_t,
         length: *mut usize,
     ) -> *const c_char {
-        match value.as_ref() {
-            Some(value) => borrowed(&value.0, length),
-            None => nothing(length).cast_const(),
-        }
+        bytes_of(value.as_ref().map(|value| &value.0), length)
     }
 );
 
@@ -97,9 +106,6 @@ api!(
         value: *const rocksdb_pinnableslice_t,
         length: *mut usize,
     ) -> *const c_char {
-        match value.as_ref() {
-            Some(value) => borrowed(&value.0, length),
-            None => nothing(length).cast_const(),
-        }
+        bytes_of(value.as_ref().map(|value| &value.0), length)
     }
 );
