@@ -237,6 +237,8 @@ fn iterators_and_jobs() {
         "-1.000000"
     );
     assert_eq!(property("rocksdb.aggregated-table-properties-at-level99"), None);
+    // The deletion of the compaction's inputs is counted too.
+    db.wait_for_purge().unwrap();
     let text = db
         .property(&db.default_column_family(), "rocksdb.options-statistics")
         .unwrap();
