@@ -60,8 +60,15 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a cursor is acknowledged before its rows are durable",
         file: "crates/engine/src/db/feed/mod.rs",
-        right: "            Some(db) => db.sync_wal()?,\n",
-        wrong: "            Some(db) => db.flush_wal(false)?,\n",
+        right: "        self.sync_rows(keep)?;\n",
+        wrong: "        self.db.as_ref().map_or(Ok(()), |db| db.flush_wal(false))?;\n",
+        caught_by: Tests(FEEDS),
+    },
+    Canary {
+        name: "a new cursor is created before the rows ahead of it are durable",
+        file: "crates/engine/src/db/feed/mod.rs",
+        right: "                self.sync_rows(live)?;\n",
+        wrong: "",
         caught_by: Tests(FEEDS),
     },
     Canary {

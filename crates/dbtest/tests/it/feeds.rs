@@ -13,7 +13,7 @@ use esker::{
     feed_cursors,
 };
 use testkit::TestRng;
-use vfs::{FaultFs, FileSystem, LogFs, MemFs};
+use vfs::{FaultFs, FileSystem, LogFs, MemFs, UnsyncedPolicy};
 
 const DIR: &str = "/db";
 
@@ -357,6 +357,12 @@ fn what_cannot_be_is_refused() {
     };
     assert!(db.feed(&from(2)).unwrap().next().unwrap().is_none());
     assert_eq!(db.feed(&from(3)).unwrap_err().kind(), ErrorKind::NotFound);
+    let unwritten = FeedOptions {
+        cursor: Some("unwritten".to_owned()),
+        ..from(3)
+    };
+    assert_eq!(db.feed(&unwritten).unwrap_err().kind(), ErrorKind::NotFound);
+    assert!(feed_cursors(&options, DIR).unwrap().is_empty());
     let mut feed = db.feed(&FeedOptions::default()).unwrap();
     assert_eq!(
         feed.acknowledge(0).unwrap_err().kind(),
@@ -459,6 +465,27 @@ fn a_crash_between_acknowledgements_loses_no_row_and_no_place() {
         }
         assert!(acknowledged.len() > 3, "{acknowledged:?}");
     }
+}
+
+/// A new cursor begins behind rows that were not synced, and power is lost: the rows survive, so that no new row
+/// has a sequence number before the cursor.
+#[test]
+fn the_rows_before_a_new_cursor_survive_a_loss_of_power() {
+    let mem = MemFs::new();
+    let db = Db::open(&options(Arc::new(mem.clone())), DIR).unwrap();
+    db.put(b"a", b"").unwrap();
+    db.put(b"b", b"").unwrap();
+    let from = |since| FeedOptions {
+        since: Some(since),
+        ..named("reader")
+    };
+    drop(db.feed(&from(3)).unwrap());
+    let mut rng = TestRng::with_seed(1);
+    let fs: Arc<dyn FileSystem> = Arc::new(mem.crash_clone(&mut rng, UnsyncedPolicy::Lose));
+    let db = Db::open(&options(fs), DIR).unwrap();
+    let mut feed = db.feed(&named("reader")).unwrap();
+    db.put(b"c", b"").unwrap();
+    assert_eq!(rest(&mut feed), [row(3, "default", "c")]);
 }
 
 /// The rows of a feed with their images, as text.

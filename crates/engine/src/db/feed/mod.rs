@@ -48,8 +48,8 @@ pub struct FeedOptions {
     /// exist is created at [`since`](Self::since). A cursor is for one reader at a time. Without a name no
     /// WAL is kept for the feed. Default: none.
     pub cursor: Option<String>,
-    /// The sequence number of the first row of a feed without a cursor, or with a new one. Default: the
-    /// oldest row in WALs.
+    /// The sequence number of the first row of a feed without a cursor, or with a new one. The rows before a
+    /// new cursor are made durable first. Default: the oldest row in WALs.
     pub since: Option<SeqNo>,
     /// The maximum number of bytes of archived WALs that are kept for a new cursor. If the WALs exceed it,
     /// the oldest are deleted, and the feed reports a [gap](FeedEvent::Gap). Default: 1 GiB.
@@ -188,14 +188,8 @@ impl Db {
             Some(self.clone()),
             options,
         )?;
-        let end = self.latest_sequence_number() + 1;
-        match feed.position {
-            Some(position) if position > end => Err(Error::new(
-                ErrorKind::NotFound,
-                format!("Requested sequence {position} not yet written in the db, whose next is {end}"),
-            )),
-            _ => Ok(feed),
-        }
+        feed.check_written(feed.position())?;
+        Ok(feed)
     }
 
     /// Deletes a cursor, and the WALs that were kept for this cursor only. Returns false if no cursor has
@@ -305,7 +299,13 @@ impl Feed {
             .find(|(_, wal)| !wal.archived)
             .map_or(0, |(number, _)| *number);
         let (position, first) = match options.since {
-            Some(since) => (since, self.wals.holding(since)?),
+            // A crash that lost rows before the cursor would give their sequence numbers to new rows, which
+            // the feed would pass over.
+            Some(since) => {
+                self.check_written(since)?;
+                self.sync_rows(live)?;
+                (since, self.wals.holding(since)?)
+            }
             None => self.wals.oldest_row()?,
         };
         let cursor = Cursor {
@@ -319,6 +319,28 @@ impl Feed {
         cursor.write(fs, wal_dir)?;
         self.cursor_changed();
         Ok(cursor)
+    }
+
+    /// Refuses a position beyond the next row of a database that this process has open.
+    fn check_written(&self, position: SeqNo) -> Result<()> {
+        let Some(end) = self.db.as_ref().map(|db| db.latest_sequence_number() + 1) else {
+            return Ok(());
+        };
+        if position > end {
+            return Err(Error::new(
+                ErrorKind::NotFound,
+                format!("Requested sequence {position} not yet written in the db, whose next is {end}"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Makes the rows of the WALs from number `oldest` on durable.
+    fn sync_rows(&self, oldest: u64) -> Result<()> {
+        match &self.db {
+            Some(db) => db.sync_wal(),
+            None => self.wals.sync_from(oldest),
+        }
     }
 
     fn cursor_changed(&self) {
@@ -450,10 +472,7 @@ impl Feed {
             acknowledged: self.clock.unix_seconds(),
             ..cursor.clone()
         };
-        match &self.db {
-            Some(db) => db.sync_wal()?,
-            None => self.wals.sync_from(keep)?,
-        }
+        self.sync_rows(keep)?;
         cursor.write(self.wals.fs(), self.wals.wal_dir())?;
         self.cursor = Some(cursor);
         self.cursor_changed();
