@@ -464,8 +464,14 @@ fn len_of(key: &[&[u8]]) -> usize {
     key.iter().fold(0, |sum, part| sum.saturating_add(part.len()))
 }
 
+/// The maximum number of bytes of an operation besides its key and value: its tag, its family and two
+/// lengths.
+const MAX_ADDED_TO_ROW: usize = 1 + coding::MAX_VARINT32 + 2 * coding::MAX_VARINT64;
+
 #[inline]
 fn append_operation(rep: &mut Vec<u8>, tags: (u8, u8), family: u32, key: &[&[u8]], value: Option<&[u8]>) {
+    let rows = len_of(key) + value.map_or(0, <[u8]>::len);
+    rep.reserve(rows + MAX_ADDED_TO_ROW);
     if family == 0 {
         rep.push(tags.0);
     } else {
