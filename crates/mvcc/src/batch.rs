@@ -334,9 +334,8 @@ impl<'a> MvccBatch<'a> {
     /// The newest version of `key`, or its inline value. Its value is read only if `reads_value`.
     pub(crate) fn newest(&mut self, key: &[u8], reads_value: bool) -> Result<Option<Newest>> {
         let mut iter = self.reader().versions_of_one()?;
-        iter.seek_key(key);
         let mut newest = None;
-        if let Some(timestamp) = iter.time_of(key)? {
+        if let Some(timestamp) = iter.seek_newest(key)? {
             let mut stored = Vec::new();
             if reads_value {
                 stored.extend_from_slice(iter.version()?.stored);

@@ -51,8 +51,7 @@ impl Reader<'_> {
         // Versions newer than the read's time do not matter here, so the seek goes to that time. If there is
         // no version, the key may have an inline value.
         if !options.fail_on_more_recent {
-            iter.seek(user_key, timestamp);
-            found = iter.time_of(user_key)?;
+            found = iter.seek_newest_at(user_key, timestamp)?;
         }
         if found.is_none() {
             iter.seek_key(user_key);

@@ -313,6 +313,20 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-mvcc", "--lib", "writers::"]),
     },
     Canary {
+        name: "memtables are newer than a file that was ingested after their rows",
+        file: "crates/engine/src/ingest/commit.rs",
+        right: "                    own.family.ingested_until.fetch_max(last, Ordering::Release);\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "memtables_first::"]),
+    },
+    Canary {
+        name: "a seek in memtables turns back among tables",
+        file: "crates/engine/src/read/merging_cursor.rs",
+        right: "            true => self.sources.len() - self.runs,\n",
+        wrong: "            true => self.sources.len(),\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "iterators::"]),
+    },
+    Canary {
         name: "a writer of keys tells no watch of them",
         file: "crates/mvcc/src/writers.rs",
         right: "            all.add(touched);\n",

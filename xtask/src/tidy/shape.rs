@@ -19,7 +19,6 @@ const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("bench-compare/src/published/tables.rs", "tombstone_kinds", 102),
     ("crates/capi/src/listener.rs", "on_event", 191),
     ("crates/engine/src/events.rs", "fmt", 206),
-    ("crates/engine/src/jobs/families.rs", "assemble", 106),
     ("crates/engine/src/lifecycle/open.rs", "assemble_db", 179),
     ("crates/engine/src/lifecycle/recover.rs", "replay_wal", 192),
     ("crates/engine/src/log/event_logger.rs", "compaction", 107),

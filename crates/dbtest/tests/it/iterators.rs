@@ -610,6 +610,76 @@ fn a_read_goes_no_further_than_its_tier() {
     assert!(!keys_of(&mut iter).contains(&"table".to_owned()));
 }
 
+/// A seek in memtables, among other moves, leads to what an iterator over the memtables alone shows.
+#[test]
+fn a_seek_in_memtables_is_a_read_of_that_tier() {
+    for seed in 0..20 {
+        let mut rng = TestRng::with_seed(seed);
+        let options = Options {
+            create_if_missing: true,
+            fs: Arc::new(MemFs::new()),
+            column_family: ColumnFamilyOptions {
+                disable_auto_compactions: true,
+                ..ColumnFamilyOptions::default()
+            },
+            ..Options::default()
+        };
+        let db = Db::open(&options, "/db").unwrap();
+        for _ in 0..300 {
+            let number = rng.u32(..KEYS);
+            match rng.usize(..40) {
+                0 => flush(&db),
+                1..4 => db.delete_range(key(number), key(number + rng.u32(..9))).unwrap(),
+                4..12 => db.delete(key(number)).unwrap(),
+                _ => db.put(key(number), rng.bytes(9)).unwrap(),
+            }
+        }
+        let tiers = [ReadTier::All, ReadTier::Memtable].map(|read_tier| {
+            db.iter_opt(&ReadOptions {
+                read_tier,
+                ..ReadOptions::default()
+            })
+        });
+        let mut iter = db.iter();
+        let (mut right, mut at) = (tiers, 0);
+        for _ in 0..200 {
+            let target = key(rng.u32(..KEYS));
+            at = match rng.usize(..5) {
+                0 => {
+                    // Without rows in memory there is nothing to look for.
+                    if !iter.seek_in_memtables(&target) {
+                        continue;
+                    }
+                    right[1].seek(&target);
+                    1
+                }
+                1 => {
+                    iter.seek(&target);
+                    right[0].seek(&target);
+                    0
+                }
+                2 if iter.valid() => {
+                    iter.prev();
+                    right[at].prev();
+                    at
+                }
+                _ if iter.valid() => {
+                    iter.next();
+                    right[at].next();
+                    at
+                }
+                _ => continue,
+            };
+            let expected = right[at].valid().then(|| (right[at].key(), right[at].value()));
+            assert_eq!(
+                iter.valid().then(|| (iter.key(), iter.value())),
+                expected,
+                "seed {seed}"
+            );
+        }
+    }
+}
+
 /// The pins once they satisfy `good`: a finished job releases its inputs shortly after it reports its end.
 fn pins_when(db: &Db, good: impl Fn(&Pins) -> bool) -> Pins {
     let mut pins = db.pins();

@@ -136,6 +136,9 @@ impl DbInner {
                 let files = edits.iter().flat_map(|edit| &edit.new_files);
                 last = files.fold(last, |last, (_, file)| last.max(file.largest_seqno));
                 let noted = self.record_ranges(families, &places, &mut last);
+                for own in families.iter() {
+                    own.family.ingested_until.fetch_max(last, Ordering::Release);
+                }
                 let applied = self.apply_claimed(&mut state, edits, Some(last), |_| ());
                 match applied {
                     Ok(()) => Ok(Ok((places, noted))),

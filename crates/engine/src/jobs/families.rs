@@ -128,6 +128,24 @@ fn merger_of(shared: &Shared<'_>, options: &ColumnFamilyOptions, stored: Option<
     }
 }
 
+/// Returns the open blob files of a family in `dir`: none yet.
+fn blob_files_of(
+    shared: &Shared<'_>,
+    id: u32,
+    dir: &Path,
+    options: &ColumnFamilyOptions,
+) -> Arc<BlobFileCache> {
+    BlobFileCache::new(
+        shared.options.fs.clone(),
+        dir.to_path_buf(),
+        id,
+        shared.options.advise_random_on_open,
+        options.blob_cache.clone(),
+        shared.open_limit.clone(),
+        shared.stats.clone(),
+    )
+}
+
 /// Returns the block cache of a family with these options.
 fn block_cache(shared: &Shared<'_>, options: &ColumnFamilyOptions) -> Option<Arc<BlockCache>> {
     match (&options.table.block_cache, options.table.no_block_cache) {
@@ -216,15 +234,7 @@ pub(crate) fn assemble(
         sst_partitioner_factory,
         values: ValueResolver {
             merger,
-            blobs: BlobFileCache::new(
-                fs.clone(),
-                dir.clone(),
-                id,
-                shared.options.advise_random_on_open,
-                options.blob_cache.clone(),
-                shared.open_limit.clone(),
-                shared.stats.clone(),
-            ),
+            blobs: blob_files_of(shared, id, &dir, options),
             row_limit: shared.options.row_limit,
         },
         tables: Arc::new(tables),
@@ -233,6 +243,7 @@ pub(crate) fn assemble(
         replaced: Replaced::default(),
         clock: shared.options.clock.clone(),
         published: shared.published.clone(),
+        ingested_until: AtomicU64::default(),
         query_trace: shared.query_trace.clone(),
         dropped: AtomicBool::new(false),
         pressing: Arc::default(),

@@ -369,6 +369,11 @@ impl DbInner {
         }
         self.write.queue.lock().last_seqno = replayed.last_seqno;
         self.published.store(replayed.last_seqno, Ordering::Release);
+        for own in self.state.lock().families.values() {
+            own.family
+                .ingested_until
+                .fetch_max(replayed.last_seqno, Ordering::Release);
+        }
         Ok(replayed)
     }
 

@@ -144,6 +144,8 @@ pub struct DbIterator {
     max_skip: u64,
     /// The options with which the sources are read, and whether files may be read at all.
     sources: SourceOptions,
+    /// True if the last seek left out the tables.
+    memtables_only: bool,
     /// True if each seek moves the iterator to the newest rows.
     tailing: bool,
     max_skippable: u64,
@@ -238,6 +240,7 @@ impl DbIterator {
             successor: Vec::new(),
             prefix_steps: StepsBeforeSeek::new(MAX_STEPS_BEFORE_SEEK),
             sources,
+            memtables_only: false,
             tailing: options.tailing,
             max_skippable: match options.max_skippable_internal_keys {
                 0 => u64::MAX,
@@ -689,6 +692,7 @@ impl DbIterator {
         if self.broken.is_some() {
             self.mend();
         }
+        self.cursor.set_memtables_only(self.memtables_only);
         self.skipped = 0;
         self.direction = direction;
         self.place = DbPosition::Nowhere;

@@ -186,8 +186,10 @@ pub(crate) struct MergingCursor {
     active: usize,
     /// The number of lanes at an entry that was not read.
     unread: usize,
-    /// The number of lanes that read tables.
+    /// The number of lanes that read tables: the last ones.
     runs: usize,
+    /// True if the lanes that read tables are left out since the last seek: they may be anywhere.
+    memtables_only: bool,
     heap: Vec<Item>,
     direction: Direction,
     /// True if the last step forwards left the last entry of a block of the top lane. The lane is then
@@ -233,6 +235,7 @@ impl MergingCursor {
             active: 0,
             unread: 0,
             runs: 0,
+            memtables_only: false,
             heap,
             direction: Direction::Forward,
             ended_block: false,
@@ -264,6 +267,21 @@ impl MergingCursor {
     /// the other lanes.
     pub fn see_in_newest(&mut self, snapshot: SeqNo) {
         self.newest_snapshot = snapshot;
+    }
+
+    /// From the next seek on, the cursor merges the memtables alone if `only`, else all sources.
+    #[inline]
+    pub fn set_memtables_only(&mut self, only: bool) {
+        self.memtables_only = only;
+    }
+
+    /// The number of lanes that are merged, the newest ones.
+    #[inline]
+    fn lanes(&self) -> usize {
+        match self.memtables_only {
+            true => self.sources.len() - self.runs,
+            false => self.sources.len(),
+        }
     }
 
     /// Replaces the tombstones of `lane` by `tombstones`.
@@ -334,7 +352,7 @@ impl MergingCursor {
     /// seek must follow.
     #[inline]
     pub fn hint_seek(&mut self, target: &[u8], backwards: bool) {
-        if self.runs < 2 {
+        if self.runs < 2 || self.memtables_only {
             return;
         }
         for source in &mut self.sources {
@@ -350,8 +368,9 @@ impl MergingCursor {
     /// together. That seek must follow.
     #[cold]
     pub fn start_seek(&mut self, target: &[u8], kind: SeekKind) {
+        let lanes = self.lanes();
         vfs::together(|| {
-            for source in &mut self.sources {
+            for source in &mut self.sources[..lanes] {
                 match (source, kind) {
                     (Source::Memtable(_), _) => {}
                     (Source::Table(cursor), SeekKind::WithinPrefix) => {
@@ -456,7 +475,7 @@ impl MergingCursor {
     fn rebuild(&mut self) {
         self.heap.clear();
         let mut unread = 0;
-        for lane in 0..self.sources.len() {
+        for lane in 0..self.lanes() {
             self.record_moved(lane);
             if self.sources[lane].valid() {
                 unread += usize::from(self.sources[lane].is_unread());
@@ -642,7 +661,8 @@ impl MergingCursor {
         };
         let mut target = std::mem::take(&mut self.scratch);
         before_key(&mut target, self.cmp.user(), edge);
-        for source in &mut self.sources[first..] {
+        let lanes = self.lanes();
+        for source in &mut self.sources[first..lanes] {
             if !source.valid() {
                 continue;
             }
@@ -664,7 +684,8 @@ impl MergingCursor {
         let mut key = std::mem::take(&mut self.scratch);
         key.clear();
         key.extend_from_slice(self.sources[current].key());
-        for (lane, source) in self.sources.iter_mut().enumerate() {
+        let lanes = self.lanes();
+        for (lane, source) in self.sources[..lanes].iter_mut().enumerate() {
             if lane == current {
                 continue;
             }
@@ -688,7 +709,8 @@ impl MergingCursor {
         self.direction = direction;
         self.ended_block = true;
         self.error = None;
-        self.sources.iter_mut().for_each(&mut seek);
+        let lanes = self.lanes();
+        self.sources[..lanes].iter_mut().for_each(&mut seek);
         self.rebuild();
         self.skip_covered();
     }

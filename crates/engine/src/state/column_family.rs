@@ -54,6 +54,10 @@ pub(crate) struct Family {
     pub clock: Arc<dyn Clock>,
     /// The published sequence number of the database: all rows up to this number are in their memtables.
     pub published: Arc<AtomicU64>,
+    /// Rows up to this number may have been written before a file was ingested, or were recovered from a WAL:
+    /// the keys of other rows in their tables may be newer in the order of the user, although the rows are
+    /// older in that of the engine. Set before the super version with the file is installed.
+    pub ingested_until: AtomicU64,
     /// The database's trace, in which iterators record their seeks.
     pub query_trace: Arc<QueryTrace>,
     pub dropped: AtomicBool,

@@ -39,6 +39,16 @@ impl SuperVersion {
         !self.mem.is_empty() || !self.immutable.is_empty()
     }
 
+    /// True if each row of the memtables is newer than all rows of its key in tables. False without rows in
+    /// memory, and while a memtable may have rows up to `ingested_until`: see
+    /// [`Family::ingested_until`](crate::state::column_family::Family). False in a secondary, which does not
+    /// know what its primary ingests.
+    #[inline]
+    pub fn memtables_are_newest(&self, ingested_until: SeqNo) -> bool {
+        let oldest = self.immutable.last().unwrap_or(&self.mem);
+        self.visible == MAX_SEQNO && oldest.first_seqno().is_some_and(|first| first > ingested_until)
+    }
+
     /// The super version that is installed when the database is closed.
     pub fn closed(cmp: &InternalComparator) -> SuperVersion {
         SuperVersion {

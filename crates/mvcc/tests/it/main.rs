@@ -11,6 +11,7 @@ mod files;
 mod fingerprint;
 mod history;
 mod key_batches;
+mod memtables_first;
 mod model;
 mod old_versions;
 mod oracle;

@@ -90,6 +90,55 @@ impl DbIterator {
         self.seek_by(|iter| iter.find(key));
     }
 
+    /// Moves as [`seek`](Self::seek) does, among the rows of memtables alone: up to the next seek the
+    /// iterator is one with [`ReadTier::Memtable`](crate::ReadTier::Memtable). For a caller whose keys hold
+    /// versions, each written above the older ones: the newest version in memtables is then the newest of
+    /// all, and no table is read for a version that was written a short time ago.
+    ///
+    /// False if that need not be so; the iterator is not valid then, and `seek` must follow. There may be no
+    /// rows in memory, or some of those in memory were written before a file was
+    /// [ingested](crate::Db::ingest_external_file), or before the database was opened.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+    /// let db = esker::Db::open(&options, dir.path())?;
+    /// db.put(b"a", b"in a table")?;
+    /// db.flush()?;
+    /// db.put(b"b", b"in a memtable")?;
+    /// let mut iter = db.iter();
+    /// assert!(iter.seek_in_memtables(b"a"));
+    /// assert_eq!(iter.key(), b"b");
+    /// iter.seek(b"a");
+    /// assert_eq!(iter.key(), b"a");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn seek_in_memtables(&mut self, key: impl AsRef<[u8]>) -> bool {
+        if !self.memtables_are_newest() {
+            self.place = DbPosition::Nowhere;
+            return false;
+        }
+        let key = key.as_ref();
+        if self.family.query_trace.is_on() {
+            self.trace_seek(false, key);
+        }
+        self.seek_among(true, |iter| iter.find(key));
+        // The seek may have moved to a newer super version.
+        let is_newest = self.memtables_are_newest();
+        if !is_newest {
+            self.place = DbPosition::Nowhere;
+        }
+        is_newest
+    }
+
+    fn memtables_are_newest(&self) -> bool {
+        let until = self.family.ingested_until.load(Ordering::Acquire);
+        self.super_version.memtables_are_newest(until)
+    }
+
     /// Moves to the last key at or before `key`, within the bounds.
     pub fn seek_for_prev(&mut self, key: impl AsRef<[u8]>) {
         let key = key.as_ref();
@@ -134,6 +183,12 @@ impl DbIterator {
 
     #[inline]
     fn seek_by(&mut self, seek: impl FnOnce(&mut DbIterator)) {
+        self.seek_among(false, seek);
+    }
+
+    #[inline]
+    fn seek_among(&mut self, memtables_only: bool, seek: impl FnOnce(&mut DbIterator)) {
+        self.memtables_only = memtables_only;
         self.observed = self.family.tables.stats().shared().is_some()
             || perf::counts()
             || self.charge.is_some()
