@@ -18,6 +18,7 @@ use crate::ranges::Ranges;
 use crate::ranges::stack::{Stack, hidden_since};
 use crate::read_results::{GetResult, MvccReadOptions, Resume, ScanResult, check_key};
 use crate::reader::Reader;
+use crate::recent_keys::RecentVersion;
 use crate::stats::{KeyStats, MvccStats};
 use crate::timestamp::Timestamp;
 use crate::value::Value;
@@ -79,6 +80,8 @@ pub struct MvccBatch<'a> {
     pub(crate) changed_times: Option<BTreeSet<Timestamp>>,
     /// True if the batch belongs to a store, which knows the existing range tombstones.
     pub(crate) knows_ranges: bool,
+    /// The newest version of the key of the next write, if the owner of the batch knows it.
+    pub(crate) known: Option<RecentVersion>,
     /// Scratch buffers for the key and the value that are written.
     key: Vec<u8>,
     stored: Vec<u8>,
@@ -148,6 +151,7 @@ impl<'a> MvccBatch<'a> {
             ranges: None,
             changed_times: None,
             knows_ranges: false,
+            known: None,
             key: Vec::new(),
             stored: Vec::new(),
         }
@@ -333,6 +337,15 @@ impl<'a> MvccBatch<'a> {
 
     /// The newest version of `key`, or its inline value. Its value is read only if `reads_value`.
     pub(crate) fn newest(&mut self, key: &[u8], reads_value: bool) -> Result<Option<Newest>> {
+        if let Some(known) = self.known.filter(|_| !reads_value) {
+            return Ok(Some(Newest {
+                timestamp: known.timestamp,
+                value_len: known.value_len,
+                stored: Vec::new(),
+                deletes: known.value_len == 0,
+                is_hidden: self.is_hidden(key, known.timestamp),
+            }));
+        }
         let mut iter = self.reader().versions_of_one()?;
         let mut newest = None;
         if let Some(timestamp) = iter.seek_newest(key)? {
@@ -346,15 +359,26 @@ impl<'a> MvccBatch<'a> {
                 value_len: if weighs { iter.value_len()? } else { 0 },
                 stored,
                 deletes: iter.is_tombstone()?,
-                is_hidden: !timestamp.is_zero()
-                    && self
-                        .deletions(key)
-                        .is_some_and(|stack| hidden_since(stack, timestamp).is_some()),
+                is_hidden: self.is_hidden(key, timestamp),
             });
         }
         let counters = iter.counters;
         self.counters += counters;
         Ok(newest)
+    }
+
+    /// True if a range tombstone hides the version of `key` at `timestamp`, which is no inline value.
+    fn is_hidden(&self, key: &[u8], timestamp: Timestamp) -> bool {
+        let deletions = self.deletions(key).filter(|_| !timestamp.is_zero());
+        deletions.is_some_and(|stack| hidden_since(stack, timestamp).is_some())
+    }
+
+    /// The version that was written last.
+    pub(crate) fn written(&self, timestamp: Timestamp) -> RecentVersion {
+        RecentVersion {
+            timestamp,
+            value_len: self.stored.len(),
+        }
     }
 
     /// The times at which range tombstones deleted `key`.

@@ -6,6 +6,7 @@ use crate::batch::MvccBatch;
 use crate::counters::ReadCounters;
 use crate::error::{Error, Result, Shown};
 use crate::read_results::{GetResult, MvccReadOptions};
+use crate::recent_keys::{Epoch, RecentVersion};
 use crate::stats::MvccStats;
 use crate::store::{MvccStore, check_write_options};
 use crate::timestamp::Timestamp;
@@ -45,6 +46,9 @@ pub struct KeyBatch<'a> {
     store: &'a MvccStore,
     keys: Vec<&'a [u8]>,
     latched: Latched<'a>,
+    epoch: Epoch,
+    /// The newest version of each written key, by its place in `keys`; `None` for an inline value.
+    written: Vec<(usize, Option<RecentVersion>)>,
 }
 
 impl MvccStore {
@@ -58,7 +62,12 @@ impl MvccStore {
             batch: self.batch(&latched.shared, now),
             store: self,
             keys,
+            epoch: Epoch {
+                batches: latched.shared.batches,
+                file_changes: self.family().num_file_changes(),
+            },
             latched,
+            written: Vec::new(),
         }
     }
 }
@@ -93,7 +102,7 @@ impl<'a> KeyBatch<'a> {
     /// # Errors
     /// `InvalidArgument` for a key that is not among those of the batch; those of the function named.
     pub fn put(&mut self, key: &[u8], timestamp: Timestamp, value: Value<'_>) -> Result<()> {
-        self.of(key)?.put(key, timestamp, value)
+        self.write(key, Some(timestamp), |batch| batch.put(key, timestamp, value))
     }
 
     /// Puts a value as [`MvccBatch::put_blind`] does.
@@ -101,7 +110,9 @@ impl<'a> KeyBatch<'a> {
     /// # Errors
     /// Those of [`put`](Self::put).
     pub fn put_blind(&mut self, key: &[u8], timestamp: Timestamp, value: Value<'_>) -> Result<()> {
-        self.of(key)?.put_blind(key, timestamp, value)
+        self.write(key, Some(timestamp), |batch| {
+            batch.put_blind(key, timestamp, value)
+        })
     }
 
     /// Deletes a key as [`MvccBatch::delete`] does.
@@ -109,7 +120,7 @@ impl<'a> KeyBatch<'a> {
     /// # Errors
     /// Those of [`put`](Self::put).
     pub fn delete(&mut self, key: &[u8], timestamp: Timestamp) -> Result<bool> {
-        self.of(key)?.delete(key, timestamp)
+        self.write(key, Some(timestamp), |batch| batch.delete(key, timestamp))
     }
 
     /// Puts a value as [`MvccBatch::conditional_put`] does.
@@ -124,8 +135,9 @@ impl<'a> KeyBatch<'a> {
         expected: Option<Value<'_>>,
         allow_if_not_exists: bool,
     ) -> Result<()> {
-        self.of(key)?
-            .conditional_put(key, timestamp, value, expected, allow_if_not_exists)
+        self.write(key, Some(timestamp), |batch| {
+            batch.conditional_put(key, timestamp, value, expected, allow_if_not_exists)
+        })
     }
 
     /// Increments a value as [`MvccBatch::increment`] does.
@@ -133,7 +145,7 @@ impl<'a> KeyBatch<'a> {
     /// # Errors
     /// Those of [`put`](Self::put), and [`Error::Overflow`].
     pub fn increment(&mut self, key: &[u8], timestamp: Timestamp, by: i64) -> Result<i64> {
-        self.of(key)?.increment(key, timestamp, by)
+        self.write(key, Some(timestamp), |batch| batch.increment(key, timestamp, by))
     }
 
     /// Puts an inline value as [`MvccBatch::put_inline`] does.
@@ -141,7 +153,7 @@ impl<'a> KeyBatch<'a> {
     /// # Errors
     /// Those of [`put`](Self::put).
     pub fn put_inline(&mut self, key: &[u8], value: Option<Value<'_>>) -> Result<bool> {
-        self.of(key)?.put_inline(key, value)
+        self.write(key, None, |batch| batch.put_inline(key, value))
     }
 
     /// Puts an inline value as [`MvccBatch::conditional_put_inline`] does.
@@ -155,8 +167,9 @@ impl<'a> KeyBatch<'a> {
         expected: Option<Value<'_>>,
         allow_if_not_exists: bool,
     ) -> Result<()> {
-        self.of(key)?
-            .conditional_put_inline(key, value, expected, allow_if_not_exists)
+        self.write(key, None, |batch| {
+            batch.conditional_put_inline(key, value, expected, allow_if_not_exists)
+        })
     }
 
     /// Increments an inline value as [`MvccBatch::increment_inline`] does.
@@ -164,7 +177,7 @@ impl<'a> KeyBatch<'a> {
     /// # Errors
     /// Those of [`put`](Self::put), and [`Error::Overflow`].
     pub fn increment_inline(&mut self, key: &[u8], by: i64) -> Result<i64> {
-        self.of(key)?.increment_inline(key, by)
+        self.write(key, None, |batch| batch.increment_inline(key, by))
     }
 
     /// Writes the batch atomically. A batch that is dropped without a commit writes nothing. While other
@@ -180,25 +193,47 @@ impl<'a> KeyBatch<'a> {
         let KeyBatch {
             batch,
             store,
-            latched,
-            ..
+            keys,
+            mut latched,
+            epoch,
+            written,
         } = self;
         let (shared, has_ranges) = (*latched.shared, store.has_ranges());
-        store
+        let result = store
             .writers
             .commit(Changes::of(batch), options, |totals, changes| {
                 store.write_changes(&shared, totals, changes, has_ranges, options)
-            })
+            });
+        for (at, version) in written {
+            // After an error the versions may be written or not.
+            let version = version.filter(|_| result.is_ok());
+            latched.set_recent(keys[at], version.map(|version| (version, epoch)));
+        }
+        result
     }
 
-    /// Returns the batch, for a write of `key`.
-    fn of(&mut self, key: &[u8]) -> Result<&mut MvccBatch<'a>> {
-        match self.keys.binary_search(&key) {
-            Ok(_) => Ok(&mut self.batch),
-            Err(_) => Err(Error::invalid_argument(format!(
+    /// Writes `key` with `write`: a version at a time, or an inline value.
+    fn write<T>(
+        &mut self,
+        key: &[u8],
+        timestamp: Option<Timestamp>,
+        write: impl FnOnce(&mut MvccBatch<'a>) -> Result<T>,
+    ) -> Result<T> {
+        let Ok(at) = self.keys.binary_search(&key) else {
+            return Err(Error::invalid_argument(format!(
                 "{} is not among the keys that the batch began with",
                 Shown(key)
-            ))),
-        }
+            )));
+        };
+        let before = self.written.iter().find(|(written, _)| *written == at);
+        self.batch.known = match before {
+            Some((_, version)) => *version,
+            None => self.latched.recent(key, self.epoch),
+        };
+        let result = write(&mut self.batch)?;
+        let version = timestamp.map(|timestamp| self.batch.written(timestamp));
+        self.written.retain(|(written, _)| *written != at);
+        self.written.push((at, version));
+        Ok(result)
     }
 }

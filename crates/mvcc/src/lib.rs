@@ -25,6 +25,7 @@ mod predicate;
 mod ranges;
 mod read_results;
 mod reader;
+mod recent_keys;
 mod record;
 mod revert;
 mod rows;

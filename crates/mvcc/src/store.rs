@@ -122,6 +122,7 @@ impl MvccStore {
                 Shared {
                     collected: record.collected,
                     is_watched: false,
+                    batches: 0,
                 },
                 Totals {
                     stats: total,
@@ -441,6 +442,7 @@ impl StoreBatch<'_> {
         }
         let (store, ranges) = (self.store, self.batch.ranges.clone());
         let Alone { shared, totals } = &mut self.alone;
+        shared.batches += 1;
         let (changes_ranges, has_ranges) = (self.batch.changed_rows() > 0, ranges.is_some());
         let changes = Changes::of(self.batch);
         let write = || store.write_changes(shared, totals, changes, has_ranges, options);

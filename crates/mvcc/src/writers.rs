@@ -12,6 +12,7 @@ use esker::{WriteBatch, WriteOptions};
 
 use crate::batch::{MvccBatch, Touched};
 use crate::error::Result;
+use crate::recent_keys::{Epoch, RecentKeys, RecentVersion};
 use crate::stats::MvccStats;
 use crate::timestamp::Timestamp;
 
@@ -38,6 +39,8 @@ pub(crate) struct Shared {
     pub collected: Timestamp,
     /// True if batches record the keys that they write.
     pub is_watched: bool,
+    /// The number of batches that were written alone.
+    pub batches: u64,
 }
 
 /// The state that each write changes.
@@ -49,10 +52,10 @@ pub(crate) struct Totals {
     pub touched: Option<Touched>,
 }
 
-/// A latch in a cache line of its own.
+/// A latch in a cache line of its own, with the newest versions of some of its keys.
 #[repr(align(64))]
 #[derive(Default)]
-struct Latch(Mutex<()>);
+struct Latch(Mutex<RecentKeys>);
 
 /// The guards of the only writer.
 pub(crate) struct Alone<'a> {
@@ -62,7 +65,7 @@ pub(crate) struct Alone<'a> {
 
 /// The guards of a writer of known keys. The latches are released first.
 pub(crate) struct Latched<'a> {
-    _latches: Vec<MutexGuard<'a, ()>>,
+    latches: Vec<(usize, MutexGuard<'a, RecentKeys>)>,
     pub shared: RwLockReadGuard<'a, Shared>,
 }
 
@@ -106,8 +109,27 @@ impl Changes {
     }
 }
 
-fn place_of(key: &[u8]) -> usize {
-    xxh3_64(key) as usize % LATCHES
+/// The latch of a key, and the rest of the key's hash.
+fn place_of(key: &[u8]) -> (usize, u64) {
+    let hash = xxh3_64(key);
+    (hash as usize % LATCHES, hash / LATCHES as u64)
+}
+
+impl Latched<'_> {
+    /// The newest version of `key`, a key of the latches, if it is known in `epoch`.
+    pub fn recent(&self, key: &[u8], epoch: Epoch) -> Option<RecentVersion> {
+        let (place, hash) = place_of(key);
+        let at = self.latches.binary_search_by_key(&place, |(place, _)| *place);
+        self.latches[at.ok()?].1.get(hash, key, epoch)
+    }
+
+    /// Sets the newest version of `key`, a key of the latches; `None` forgets it.
+    pub fn set_recent(&mut self, key: &[u8], version: Option<(RecentVersion, Epoch)>) {
+        let (place, hash) = place_of(key);
+        if let Ok(at) = self.latches.binary_search_by_key(&place, |(place, _)| *place) {
+            self.latches[at].1.set(hash, key, version);
+        }
+    }
 }
 
 impl Writers {
@@ -131,13 +153,13 @@ impl Writers {
     /// Waits for the writers of `keys`, and for one that is alone.
     pub fn latch(&self, keys: &[&[u8]]) -> Latched<'_> {
         let shared = self.shared.read();
-        let mut places: Vec<usize> = keys.iter().map(|key| place_of(key)).collect();
+        let mut places: Vec<usize> = keys.iter().map(|key| place_of(key).0).collect();
         places.sort_unstable();
         places.dedup();
         Latched {
-            _latches: places
+            latches: places
                 .into_iter()
-                .map(|place| self.latches[place].0.lock())
+                .map(|place| (place, self.latches[place].0.lock()))
                 .collect(),
             shared,
         }
@@ -225,6 +247,7 @@ mod tests {
         let shared = Shared {
             collected: Timestamp::ZERO,
             is_watched: false,
+            batches: 0,
         };
         let totals = Totals {
             stats: MvccStats::at(0),
@@ -334,7 +357,7 @@ mod tests {
     #[test]
     fn keys_are_latched_until_the_guard_is_dropped() {
         let writers = writers();
-        let is_free = |key: &[u8]| writers.latches[place_of(key)].0.try_lock().is_some();
+        let is_free = |key: &[u8]| writers.latches[place_of(key).0].0.try_lock().is_some();
         // A key that is named twice is latched once.
         let held = writers.latch(&[b"ada", b"grace", b"ada"]);
         assert!(!is_free(b"ada") && !is_free(b"grace") && is_free(b"edsger"));

@@ -231,8 +231,8 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "an inline value under a range tombstone counts as none",
         file: "crates/mvcc/src/batch.rs",
-        right: "is_hidden: !timestamp.is_zero()\n                    && self",
-        wrong: "is_hidden: self",
+        right: "self.deletions(key).filter(|_| !timestamp.is_zero());",
+        wrong: "self.deletions(key);",
         caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "histories"]),
     },
     Canary {
@@ -301,8 +301,8 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a writer of keys does not latch them",
         file: "crates/mvcc/src/writers.rs",
-        right: "                .map(|place| self.latches[place].0.lock())\n",
-        wrong: "                .filter_map(|place| self.latches[place].0.try_lock())\n                .take(0)\n",
+        right: "                .map(|place| (place, self.latches[place].0.lock()))\n",
+        wrong: "                .filter_map(|place| Some((place, self.latches[place].0.try_lock()?)))\n                .take(0)\n",
         caught_by: Tests(&["-p", "esker-mvcc", "--lib", "writers::"]),
     },
     Canary {
@@ -315,9 +315,16 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "memtables are newer than a file that was ingested after their rows",
         file: "crates/engine/src/ingest/commit.rs",
-        right: "                    own.family.ingested_until.fetch_max(last, Ordering::Release);\n",
+        right: "                    own.family.file_changes.ingested(last);\n",
         wrong: "",
         caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "memtables_first::"]),
+    },
+    Canary {
+        name: "a batch of any keys leaves what the writers of known keys remember",
+        file: "crates/mvcc/src/store.rs",
+        right: "        shared.batches += 1;\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "key_batches::"]),
     },
     Canary {
         name: "a seek in memtables turns back among tables",

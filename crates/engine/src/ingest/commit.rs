@@ -137,7 +137,7 @@ impl DbInner {
                 last = files.fold(last, |last, (_, file)| last.max(file.largest_seqno));
                 let noted = self.record_ranges(families, &places, &mut last);
                 for own in families.iter() {
-                    own.family.ingested_until.fetch_max(last, Ordering::Release);
+                    own.family.file_changes.ingested(last);
                 }
                 let applied = self.apply_claimed(&mut state, edits, Some(last), |_| ());
                 match applied {

@@ -107,6 +107,7 @@ impl Db {
         for range in ranges {
             removals.begin(range.clone(), inner.oldest_snapshot());
         }
+        family.0.file_changes.deleted();
         let result = inner.apply_claimed(&mut state, vec![edit], None, |_| {});
         drop(state);
         if result.is_err() {

@@ -28,6 +28,7 @@ use crate::state::block_trace::FamilyBlockTrace;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::{FamilyState, Memory};
+use crate::state::file_changes::FileChanges;
 use crate::state::handle::Db;
 use crate::state::memtables::new_memtable;
 use crate::state::open_iterators::OpenIterators;
@@ -243,7 +244,7 @@ pub(crate) fn assemble(
         replaced: Replaced::default(),
         clock: shared.options.clock.clone(),
         published: shared.published.clone(),
-        ingested_until: AtomicU64::default(),
+        file_changes: FileChanges::default(),
         query_trace: shared.query_trace.clone(),
         dropped: AtomicBool::new(false),
         pressing: Arc::default(),

@@ -370,9 +370,7 @@ impl DbInner {
         self.write.queue.lock().last_seqno = replayed.last_seqno;
         self.published.store(replayed.last_seqno, Ordering::Release);
         for own in self.state.lock().families.values() {
-            own.family
-                .ingested_until
-                .fetch_max(replayed.last_seqno, Ordering::Release);
+            own.family.file_changes.recovered(replayed.last_seqno);
         }
         Ok(replayed)
     }

@@ -16,6 +16,7 @@ use memtable::Memtable;
 use crate::files::table_cache::TableCache;
 use crate::options::{ColumnFamilyOptions, CompactionStyle, TablePaths};
 use crate::state::error_state::closing;
+use crate::state::file_changes::FileChanges;
 use crate::state::open_iterators::OpenIterators;
 use crate::state::removals::Removals;
 use crate::state::replaced::Replaced;
@@ -54,10 +55,7 @@ pub(crate) struct Family {
     pub clock: Arc<dyn Clock>,
     /// The published sequence number of the database: all rows up to this number are in their memtables.
     pub published: Arc<AtomicU64>,
-    /// Rows up to this number may have been written before a file was ingested, or were recovered from a WAL:
-    /// the keys of other rows in their tables may be newer in the order of the user, although the rows are
-    /// older in that of the engine. Set before the super version with the file is installed.
-    pub ingested_until: AtomicU64,
+    pub file_changes: FileChanges,
     /// The database's trace, in which iterators record their seeks.
     pub query_trace: Arc<QueryTrace>,
     pub dropped: AtomicBool,
@@ -252,6 +250,12 @@ impl ColumnFamily {
     /// The options with which the family was opened.
     pub fn options(&self) -> &ColumnFamilyOptions {
         &self.0.options
+    }
+
+    /// The number of times that files were ingested into the family, or deleted with their rows, since the
+    /// database was opened. A caller that remembers rows forgets them when the number changes.
+    pub fn num_file_changes(&self) -> u64 {
+        self.0.file_changes.count()
     }
 
     /// The order of the keys: the comparator in the options, or the built-in one that the family was created

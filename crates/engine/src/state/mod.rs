@@ -11,6 +11,7 @@ pub(crate) mod error_state;
 pub(crate) mod failures;
 pub(crate) mod family_batch;
 pub(crate) mod feed_cursors;
+pub(crate) mod file_changes;
 pub(crate) mod file_deletions;
 pub(crate) mod handle;
 pub(crate) mod inserts;

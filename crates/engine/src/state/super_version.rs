@@ -41,8 +41,8 @@ impl SuperVersion {
 
     /// True if each row of the memtables is newer than all rows of its key in tables. False without rows in
     /// memory, and while a memtable may have rows up to `ingested_until`: see
-    /// [`Family::ingested_until`](crate::state::column_family::Family). False in a secondary, which does not
-    /// know what its primary ingests.
+    /// [`FileChanges`](crate::state::file_changes::FileChanges). False in a secondary, which does not know
+    /// what its primary ingests.
     #[inline]
     pub fn memtables_are_newest(&self, ingested_until: SeqNo) -> bool {
         let oldest = self.immutable.last().unwrap_or(&self.mem);

@@ -208,3 +208,102 @@ fn a_batch_of_one_key_waits_for_no_other_key() {
     assert_eq!(store.stats(BEGIN).unwrap().live_count, 2);
     assert_eq!(store.stats(BEGIN), Some(store.recount(BEGIN).unwrap()));
 }
+
+/// The keys of a random history, and the newest version of each: its second, and whether it has a value.
+type Newest = std::collections::BTreeMap<Vec<u8>, (i64, bool)>;
+
+/// Makes a random change by a batch that waits for all writers, or by a collection.
+fn change_otherwise(rng: &mut TestRng, store: &MvccStore, newest: &mut Newest, second: i64) {
+    let key = account(rng.u64(..ACCOUNTS));
+    match rng.usize(..4) {
+        0 => {
+            let end = [&key[..], b"z"].concat();
+            let mut batch = store.begin(BEGIN);
+            batch.clear_range(Span::new(&key, &end)).unwrap();
+            batch.commit(&WriteOptions::default()).unwrap();
+            newest.retain(|other, _| *other != key);
+        }
+        1 => {
+            let mut batch = store.begin(BEGIN);
+            batch
+                .put(&key, Timestamp::from_secs(second), Value::Int(1))
+                .unwrap();
+            batch.commit(&WriteOptions::default()).unwrap();
+            newest.insert(key, (second, true));
+        }
+        2 => {
+            let now = (second - 1) * 1_000_000_000;
+            let lifetime = Duration::from_secs(5);
+            if rng.bool() {
+                store
+                    .collect_garbage(lifetime, now, &GcOptions::default())
+                    .unwrap();
+            } else {
+                store.collect_in_compactions(lifetime, now).unwrap();
+            }
+            // Deletions may be gone; later writes are above the threshold.
+            newest.retain(|_, (_, is_value)| *is_value);
+        }
+        _ => store.db().flush().unwrap(),
+    }
+}
+
+/// Writers of known keys find the newest versions without a read, and see what others have changed since.
+#[test]
+fn a_remembered_version_is_the_newest() {
+    for seed in 0..12 {
+        let mut rng = TestRng::with_seed(seed);
+        let (db, gc) = open();
+        let store = store(&db, &gc);
+        let mut newest = Newest::new();
+        let (mut unread, mut refused) = (0, 0);
+        for second in 10..400 {
+            if rng.one_in(9) {
+                change_otherwise(&mut rng, &store, &mut newest, second);
+                continue;
+            }
+            let key = account(rng.u64(..ACCOUNTS));
+            let mut batch = store.begin_keys(&[&key], BEGIN);
+            let before = newest.get(&key).copied();
+            if let Some((last, _)) = before.filter(|_| rng.one_in(4)) {
+                let at = Timestamp::from_secs(last);
+                match batch.put(&key, at, Value::Int(0)) {
+                    Err(Error::WriteTooOld { actual, .. }) => assert_eq!(actual, at.next(), "seed {seed}"),
+                    Err(Error::BelowThreshold { .. }) => {}
+                    other => panic!("seed {seed}: {other:?} at {second}"),
+                }
+                refused += 1;
+            }
+            let at = Timestamp::from_secs(second);
+            let is_value = match rng.usize(..3) {
+                0 => {
+                    let was_value = batch.delete(&key, at).unwrap();
+                    assert_eq!(
+                        was_value,
+                        before.is_some_and(|(_, is_value)| is_value),
+                        "seed {seed}"
+                    );
+                    false
+                }
+                1 => {
+                    batch.increment(&key, at, 1).unwrap();
+                    true
+                }
+                _ => {
+                    batch.put(&key, at, Value::Int(rng.i64(0..1 << 40))).unwrap();
+                    true
+                }
+            };
+            unread += usize::from(batch.counters().seeks == 0);
+            if rng.one_in(6) {
+                drop(batch);
+                continue;
+            }
+            batch.commit(&WriteOptions::default()).unwrap();
+            newest.insert(key, (second, is_value));
+        }
+        assert!(unread > 50 && refused > 10, "seed {seed}: {unread}, {refused}");
+        let now = 1000 * 1_000_000_000;
+        assert_eq!(store.stats(now), Some(store.recount(now).unwrap()), "seed {seed}");
+    }
+}

@@ -135,7 +135,7 @@ impl DbIterator {
     }
 
     fn memtables_are_newest(&self) -> bool {
-        let until = self.family.ingested_until.load(Ordering::Acquire);
+        let until = self.family.file_changes.ingested_until();
         self.super_version.memtables_are_newest(until)
     }
 
