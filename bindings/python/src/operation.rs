@@ -19,6 +19,7 @@ pub fn read_options(
 ) -> PyResult<ReadOptions> {
     let mut options = ReadOptions {
         snapshot,
+        auto_refresh_iterator_with_snapshot: false,
         ..ReadOptions::default()
     };
     for (name, value) in keywords.into_iter().flatten() {

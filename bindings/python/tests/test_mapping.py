@@ -161,6 +161,32 @@ def test_snapshots(db: esker.DB) -> None:
     assert cursor.seek(b"b") and cursor.value == b"B"
 
 
+def test_cursors_hold_or_refresh(db: esker.DB) -> None:
+    def held() -> int:
+        return db.property("rocksdb.size-all-mem-tables") - db.property("rocksdb.cur-size-all-mem-tables")
+
+    filled(db)
+    with db.snapshot() as snapshot:
+        for refreshes, create in (
+            (False, lambda: snapshot.cursor()),
+            (False, lambda: db.cursor(snapshot=snapshot)),
+            (True, lambda: snapshot.cursor(auto_refresh_iterator_with_snapshot=True)),
+            (True, lambda: db.cursor(snapshot=snapshot, auto_refresh_iterator_with_snapshot=True)),
+        ):
+            filled(db)
+            cursor = create()
+            assert cursor.seek_to_first()
+            db.flush()
+            assert held() > 0
+            assert cursor.next() and cursor.key == b"b"
+            # The thread that flushed may hold the memtable for a moment longer.
+            for _ in range(1_000_000):
+                if not refreshes or held() == 0:
+                    break
+            assert (held() == 0) == refreshes
+            cursor.close()
+
+
 def test_column_families(path: Path) -> None:
     with esker.open(path) as db:
         one = db.create_column_family("one", write_buffer_size=1 << 20)

@@ -11,6 +11,7 @@ use crate::environment::Environment;
 use crate::fail::Result;
 use crate::handles::{self, InUse};
 use crate::listener::Listeners;
+use crate::options::read_defaults;
 use crate::settings::Settings;
 
 /// `org.rocksdb.RocksDB`.
@@ -194,7 +195,7 @@ impl Family {
 #[inline]
 pub fn read_options(handle: jlong) -> Result<Arc<ReadOptions>> {
     match handle {
-        0 => Ok(Arc::new(ReadOptions::default())),
+        0 => Ok(Arc::new(read_defaults())),
         _ => handles::get::<Settings>(handle)?.read_options(),
     }
 }

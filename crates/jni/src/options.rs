@@ -258,7 +258,7 @@ impl Inner {
             io_timeout: self.microseconds("io_timeout"),
             pin_data: self.flag("pin_data", false),
             value_size_soft_limit: self.int("value_size_soft_limit", -1) as u64,
-            ..ReadOptions::default()
+            ..read_defaults()
         })
     }
 
@@ -369,6 +369,14 @@ fn check_format_version(table: &BlockBasedOptions) -> Result<()> {
     }
 }
 
+/// Returns the read options of a Java program that sets none: RocksDB's defaults.
+pub fn read_defaults() -> ReadOptions {
+    ReadOptions {
+        auto_refresh_iterator_with_snapshot: false,
+        ..ReadOptions::default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use esker::option_table::OptionTable;
@@ -423,6 +431,15 @@ mod tests {
         assert!(!inner.read_options().unwrap().pin_data);
         inner.set("pin_data", Value::Int(1));
         assert!(inner.read_options().unwrap().pin_data);
+    }
+
+    #[test]
+    fn iterators_with_snapshots_hold_what_they_read_by_default() {
+        let of_an_object = Inner::default().read_options().unwrap();
+        let without_one = crate::objects::read_options(0).ok().unwrap();
+        for options in [&of_an_object, &*without_one] {
+            assert!(!options.auto_refresh_iterator_with_snapshot);
+        }
     }
 
     #[test]

@@ -12,6 +12,13 @@ pub const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "db_bench", "--lib", "defaults_are_those_of_rocksdb"]),
     },
     Canary {
+        name: "iterators of Java refresh themselves without being asked",
+        file: "crates/jni/src/options.rs",
+        right: "        auto_refresh_iterator_with_snapshot: false,\n",
+        wrong: "        auto_refresh_iterator_with_snapshot: true,\n",
+        caught_by: Tests(&["-p", "esker-jni", "--lib", "iterators_with_snapshots"]),
+    },
+    Canary {
         name: "options of later releases are written at their defaults",
         file: "crates/engine/src/options/fields.rs",
         right: "(field.1)(options) != (field.1)(&default) || !later.iter().any(|(later, _)| *later == field.0)",

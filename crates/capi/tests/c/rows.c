@@ -157,6 +157,44 @@ static void batches(rocksdb_t* db) {
   rocksdb_writebatch_wi_destroy(index);
 }
 
+/* Returns the bytes of memtables that only readers hold. */
+static uint64_t held(rocksdb_t* db) {
+  uint64_t all = 0;
+  uint64_t current = 0;
+  CHECK(rocksdb_property_int(db, "rocksdb.size-all-mem-tables", &all) == 0);
+  CHECK(rocksdb_property_int(db, "rocksdb.cur-size-all-mem-tables", &current) == 0);
+  return all - current;
+}
+
+/* An iterator with a snapshot holds what it began to read, unless the option asks for a refresh. */
+static void held_and_refreshed(rocksdb_t* db) {
+  char* err = NULL;
+  rocksdb_readoptions_t* options = rocksdb_readoptions_create();
+  rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+  CHECK(rocksdb_readoptions_get_auto_refresh_iterator_with_snapshot(options) == 0);
+  for (unsigned char refresh = 0; refresh < 2; refresh++) {
+    put(db, "s", "old");
+    put(db, "t", "old");
+    const rocksdb_snapshot_t* snapshot = rocksdb_create_snapshot(db);
+    rocksdb_readoptions_set_snapshot(options, snapshot);
+    if (refresh) rocksdb_readoptions_set_auto_refresh_iterator_with_snapshot(options, 1);
+    rocksdb_iterator_t* iter = rocksdb_create_iterator(db, options);
+    rocksdb_iter_seek(iter, "s", 1);
+    rocksdb_flush(db, flush, &err);
+    CHECK_OK(err);
+    rocksdb_iter_next(iter);
+    rocksdb_slice_t key = rocksdb_iter_key_slice(iter);
+    CHECK(key.size == 1 && key.data[0] == 't');
+    /* The thread that flushed may hold the memtable for a moment longer. */
+    for (int tries = 0; refresh && held(db) > 0 && tries < 10000000; tries++) continue;
+    CHECK((held(db) == 0) == refresh);
+    rocksdb_iter_destroy(iter);
+    rocksdb_release_snapshot(db, snapshot);
+  }
+  rocksdb_flushoptions_destroy(flush);
+  rocksdb_readoptions_destroy(options);
+}
+
 static void snapshots_and_iterators(rocksdb_t* db) {
   char* err = NULL;
   put(db, "s", "old");
@@ -299,6 +337,7 @@ int main(int argc, char** argv) {
   pinned_multi_get(db);
   batches(db);
   snapshots_and_iterators(db);
+  held_and_refreshed(db);
   char* stats = rocksdb_property_value(db, "rocksdb.stats");
   CHECK(stats != NULL);
   rocksdb_free(stats);

@@ -85,6 +85,26 @@ fn a_snapshot_and_what_was_pinned_stay_as_they_were() {
     assert_eq!(again.get("key").unwrap().unwrap(), b"after");
 }
 
+/// Iterators are RocksDB's by default: what one with a snapshot began to read is held until it is dropped.
+#[test]
+fn an_iterator_with_a_snapshot_holds_what_it_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = DB::open(&created(), dir.path().join("db")).unwrap();
+    let size = |name: &str| db.property_int_value(name).unwrap().unwrap();
+    let held = || size("rocksdb.size-all-mem-tables") - size("rocksdb.cur-size-all-mem-tables");
+    db.put("a", "1").unwrap();
+    db.put("b", "2").unwrap();
+    let snapshot = db.snapshot();
+    let mut options = ReadOptions::default();
+    options.set_snapshot(&snapshot);
+    let mut iter = db.raw_iterator_opt(options);
+    iter.seek_to_first();
+    db.flush().unwrap();
+    iter.next();
+    assert_eq!(iter.key(), Some(&b"b"[..]));
+    assert!(held() > 0);
+}
+
 #[test]
 fn batches_are_applied_whole_and_told_again() {
     #[derive(Default)]
