@@ -262,12 +262,12 @@ fn delete(params: &Params<'_>, thread: &mut Thread<'_>, mut numbers: Numbers, se
 }
 
 pub fn update(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
-    read_and_write(params, thread, |_, value| value.to_vec())
+    read_and_write(params, thread, true, |_, value| value.to_vec())
 }
 
 /// Reads random keys and writes the exclusive or of the old value and a new one of the same length.
 pub fn xor_update(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
-    read_and_write(params, thread, |old, value| match old {
+    read_and_write(params, thread, false, |old, value| match old {
         Some(mut old) => {
             for (old, new) in old.iter_mut().zip(value.iter().cycle()) {
                 *old ^= new;
@@ -279,7 +279,7 @@ pub fn xor_update(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
 }
 
 pub fn append(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
-    read_and_write(params, thread, |old, value| match old {
+    read_and_write(params, thread, false, |old, value| match old {
         Some(mut old) => {
             old.push(b',');
             old.extend_from_slice(value);
@@ -289,10 +289,12 @@ pub fn append(params: &Params<'_>, thread: &mut Thread<'_>) -> Result<()> {
     })
 }
 
-/// Reads random keys and writes the result of `change` on the old value and a new one.
+/// Reads random keys and writes the result of `change` on the old value and a new one. If `limited`,
+/// `--benchmark_write_rate_limit` is kept, of the key and the new value.
 fn read_and_write(
     params: &Params<'_>,
     thread: &mut Thread<'_>,
+    limited: bool,
     change: impl Fn(Option<Vec<u8>>, &[u8]) -> Vec<u8>,
 ) -> Result<()> {
     let mut values = params.values.clone();
@@ -302,11 +304,16 @@ fn read_and_write(
     while !pace.done(1) {
         let number = thread.rng.u64(..params.flags.num as u64);
         params.keys.write(number, &mut key);
+        let value = values.next_value();
+        if limited {
+            // Before the read, so that the latency is of the whole update.
+            thread.wait_to_write((key.len() + value.len()) as u64);
+        }
         let family = params.family(number);
         let old = params.db.get_cf_opt(family, &key, &params.read)?;
         found += u64::from(old.is_some());
         bytes += old.as_ref().map_or(0, |old| key.len() + old.len());
-        let new = change(old, values.next_value());
+        let new = change(old, value);
         params.db.put_cf_opt(family, &key, &new, &params.write)?;
         bytes += key.len() + new.len();
         operations += 1;
