@@ -3,6 +3,8 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base::date::Utc;
+use esker::MemtableFactory;
+use esker::option_table::OptionValue;
 
 use crate::flags::Flags;
 use crate::values::Sizes;
@@ -68,8 +70,8 @@ fn ctime(seconds: u64) -> String {
     )
 }
 
-/// RocksDB's header, for standard output.
-pub fn text(flags: &Flags, sizes: Sizes) -> String {
+/// RocksDB's header, for standard output, over a database whose families have `memtables`.
+pub fn text(flags: &Flags, sizes: Sizes, memtables: MemtableFactory) -> String {
     let num = flags.num as f64;
     let (key_size, average) = (flags.key_size, sizes.average());
     let compressed = (average as f64 * flags.compression_ratio + 0.5) as u64;
@@ -110,13 +112,21 @@ pub fn text(flags: &Flags, sizes: Sizes) -> String {
         compression_name(&flags.compression_type)
     ));
     text.push_str("Compression sampling rate: 0\n");
-    text.push_str("Memtablerep: SkipListFactory\n");
-    text.push_str("Perf Level: 1\n");
+    text.push_str(&format!("Memtablerep: {}\n", memtable_name(memtables)));
+    text.push_str(&format!("Perf Level: {}\n", flags.perf_level));
     if cfg!(debug_assertions) {
         text.push_str("WARNING: Assertions are enabled; benchmarks unnecessarily slow\n");
     }
     text.push_str("------------------------------------------------\n");
     text
+}
+
+/// RocksDB's name of a type of memtables in the header, with a parameter only where RocksDB prints it.
+fn memtable_name(memtables: MemtableFactory) -> String {
+    match memtables {
+        MemtableFactory::SkipList { .. } => memtables.text(),
+        MemtableFactory::Vector { .. } => "VectorRepFactory".to_owned(),
+    }
 }
 
 /// RocksDB's name of a compression type in the header.
@@ -145,7 +155,8 @@ mod tests {
 
     #[test]
     fn header_is_rocksdbs() {
-        let text = text(&Flags::default(), Sizes::Fixed(100));
+        let skip_list = MemtableFactory::SkipList { lookahead: 0 };
+        let text = text(&Flags::default(), Sizes::Fixed(100), skip_list);
         let expected = "\
 Keys:       16 bytes each (+ 0 bytes user-defined timestamp)
 Values:     100 bytes each (50 bytes after compression)
@@ -163,5 +174,21 @@ Perf Level: 1
 ";
         assert!(text.starts_with(expected), "{text}");
         assert!(text.ends_with("------------------------------------------------\n"));
+    }
+
+    #[test]
+    fn memtables_and_perf_level_are_those_of_the_run() {
+        let flags = Flags {
+            perf_level: 2,
+            ..Flags::default()
+        };
+        for (memtables, name) in [
+            (MemtableFactory::SkipList { lookahead: 3 }, "SkipListFactory:3"),
+            (MemtableFactory::Vector { count: 100 }, "VectorRepFactory"),
+        ] {
+            let text = text(&flags, Sizes::Fixed(100), memtables);
+            let expected = format!("\nMemtablerep: {name}\nPerf Level: 2\n");
+            assert!(text.contains(&expected), "{text}");
+        }
     }
 }

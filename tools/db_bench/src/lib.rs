@@ -131,7 +131,7 @@ fn drive(flags: Flags, path: &std::path::Path) -> base::Result<()> {
     eprint!("{}", bench.environment()?);
     print!("{}", bench.seed_text());
     bench.begin()?;
-    print!("{}", header::text(&bench.flags, bench.sizes()));
+    print!("{}", bench.header());
     let mut tour = Tour::new(bench);
     tour.run()?;
     tour.close()

@@ -112,9 +112,10 @@ impl Bench {
         Ok(header::environment(release))
     }
 
-    /// The sizes of values, for the header.
-    pub fn sizes(&self) -> Sizes {
-        self.values.sizes()
+    /// RocksDB's header, for standard output.
+    pub fn header(&self) -> String {
+        let memtables = self.options.column_family.memtable_factory;
+        header::text(&self.flags, self.values.sizes(), memtables)
     }
 
     /// Measures the harness and prints the result; begins the document of `--json`.
@@ -134,7 +135,7 @@ impl Bench {
         eprint!("{}", self.environment()?);
         print!("{}", self.seed_text());
         self.begin()?;
-        print!("{}", header::text(&self.flags, self.values.sizes()));
+        print!("{}", self.header());
         for item in list.split(',').filter(|item| !item.is_empty()) {
             let (workload, repeat) = workloads::parse(item).map_err(Error::invalid_argument)?;
             self.run_workload(workload, repeat)?;
