@@ -310,6 +310,8 @@ flags::flags! {
     cache_low_pri_pool_ratio: f64 = 0.0;
     /// Charges the memory of memtables to the block cache; --db_write_buffer_size limits it.
     cost_write_buffer_to_cache: bool = false;
+    /// Charges the memory of open tables to the block cache.
+    charge_table_reader: bool = false;
     /// Blocks that the block cache evicts go to a compressed secondary cache.
     use_compressed_secondary_cache: bool = false;
     /// Bytes of the secondary cache.
@@ -396,7 +398,8 @@ flags::flags! {
     /// Universal compaction: 0 stops at a run whose size differs from the last one's, 1 at one larger than
     /// all before.
     universal_stop_style: i32 = 1;
-    /// Universal compaction: no job waits for a pool of threads for the bottom level, because there is none.
+    /// Universal compaction: kept for OPTIONS files. A job that waits for a thread for the bottom level holds
+    /// its files in any case.
     universal_reduce_file_locking: bool = true;
     /// FIFO compaction: MiB of tables above which the oldest are dropped; 0: the engine's default.
     fifo_compaction_max_table_files_size_mb: u64 = 0;
@@ -431,6 +434,14 @@ flags::flags! {
     max_background_compactions: i32 = -1;
     /// Flushes that may run at once: see max_background_compactions.
     max_background_flushes: i32 = -1;
+    /// The most threads that flush, of all databases together; 0: the engine's default.
+    num_high_pri_threads: u32 = 0;
+    /// The most threads that compact; 0: the engine's default.
+    num_low_pri_threads: u32 = 0;
+    /// The most threads that do nothing but universal compactions into the last level; 0: none.
+    num_bottom_pri_threads: u32 = 0;
+    /// Threads that flush and compact have the lowest priority of the processor.
+    enable_cpu_prio: bool = false;
     /// Compactions use a filter that keeps every row.
     use_keep_filter: bool = false;
     /// Maximum threads of one compaction.
@@ -589,9 +600,9 @@ mod tests {
     fn what_is_missing_is_named_all_at_once() {
         assert_eq!(
             run("--enable_numa --num=5 --mmap_write=true --num_multi_db=4").unwrap_err(),
-            "--enable_numa=true needs binding to NUMA nodes, which Esker does not have yet\n\
-             --mmap_write=true needs writes through a memory map, which Esker does not have yet\n\
-             --num_multi_db=4 needs several databases at once, which Esker does not have yet"
+            "--enable_numa=true needs binding to NUMA nodes, which this program does not offer\n\
+             --mmap_write=true needs writes through a memory map, which this program does not offer\n\
+             --num_multi_db=4 needs several databases at once, which this program does not offer"
         );
         run("--mmap_write --nommap_write").unwrap();
     }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 use esker::{
-    AdmissionPolicy, BlockCache, Cache, CacheOptions, ChecksumType, ColumnFamilyOptions, CompactionFilter,
-    CompactionFilterFactory, CompactionStopStyle, CompressedSecondaryCacheOptions, CompressionType,
-    DataBlockIndexType, Decision, FileChecksumGenFactory, FilterContext, FilterPolicy, IndexShortening,
-    IndexType, Options, RateLimiter, RateLimiterMode, RateLimiterOptions, Statistics, StatsLevel,
-    SystemClock, TieredCacheOptions, ValueType, WriteBufferManager,
+    AdmissionPolicy, BlockCache, Cache, CacheEntryRole, CacheOptions, CacheUsageOptions, ChecksumType,
+    ColumnFamilyOptions, CompactionFilter, CompactionFilterFactory, CompactionStopStyle,
+    CompressedSecondaryCacheOptions, CompressionType, DataBlockIndexType, Decision, FileChecksumGenFactory,
+    FilterContext, FilterPolicy, IndexShortening, IndexType, Options, RateLimiter, RateLimiterMode,
+    RateLimiterOptions, Statistics, StatsLevel, SystemClock, TieredCacheOptions, ValueType,
+    WriteBufferManager,
 };
 
 use crate::flags::Flags;
@@ -130,25 +131,14 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
             flags.cache_type
         )));
     };
+    table.cache_usage_options = cache_usage(flags);
     if flags.cache_size > 0 {
         table.block_cache = Some(block_cache(flags, cache)?);
     } else {
         table.no_block_cache = true;
     }
     if flags.use_blob_cache {
-        family.blob_cache = match flags.use_shared_block_and_blob_cache {
-            true => family.table.block_cache.clone(),
-            false if flags.blob_cache_size == 0 => {
-                return Err(Error::invalid_argument(
-                    "Unable to create a standalone blob cache if blob_cache_size <= 0.",
-                ));
-            }
-            false => Some(Cache::lru(CacheOptions {
-                capacity: flags.blob_cache_size as usize,
-                num_shard_bits: flags.blob_cache_numshardbits,
-                ..CacheOptions::default()
-            })),
-        };
+        family.blob_cache = blob_cache(flags, family.table.block_cache.as_ref())?;
     }
     if flags.use_keep_filter {
         family.compaction_filter_factory = Some(Arc::new(KeepFilter));
@@ -181,6 +171,39 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
             .collect();
     }
     Ok(options)
+}
+
+/// The memory besides blocks that is charged to the block cache.
+fn cache_usage(flags: &Flags) -> CacheUsageOptions {
+    match flags.charge_table_reader {
+        true => CacheUsageOptions::charging(CacheEntryRole::BlockBasedTableReader),
+        false => CacheUsageOptions::default(),
+    }
+}
+
+/// The cache of values in blob files, which may be the block cache.
+fn blob_cache(flags: &Flags, block_cache: Option<&Arc<BlockCache>>) -> Result<Option<Arc<BlockCache>>> {
+    match flags.use_shared_block_and_blob_cache {
+        true => Ok(block_cache.cloned()),
+        false if flags.blob_cache_size == 0 => Err(Error::invalid_argument(
+            "Unable to create a standalone blob cache if blob_cache_size <= 0.",
+        )),
+        false => Ok(Some(Cache::lru(CacheOptions {
+            capacity: flags.blob_cache_size as usize,
+            num_shard_bits: flags.blob_cache_numshardbits,
+            ..CacheOptions::default()
+        }))),
+    }
+}
+
+/// The flags about threads in the background.
+pub fn threads(flags: &Flags) -> ::flags::engine::ThreadFlags {
+    ::flags::engine::ThreadFlags {
+        high: flags.num_high_pri_threads as usize,
+        low: flags.num_low_pri_threads as usize,
+        bottom: flags.num_bottom_pri_threads as usize,
+        lower_cpu: flags.enable_cpu_prio,
+    }
 }
 
 /// The cache of rows, if the flags ask for one.
@@ -318,6 +341,27 @@ mod tests {
             Parsed::Run(flags) => from_flags(&flags),
             Parsed::Help => panic!("help"),
         }
+    }
+
+    #[test]
+    fn open_tables_are_charged_if_asked() {
+        let usage = |line: &str| options(line).unwrap().column_family.table.cache_usage_options;
+        assert_eq!(usage(""), CacheUsageOptions::default());
+        let charging = CacheUsageOptions::charging(CacheEntryRole::BlockBasedTableReader);
+        assert_eq!(usage("--charge_table_reader"), charging);
+    }
+
+    #[test]
+    fn threads_are_those_of_the_flags() {
+        let line =
+            "--num_high_pri_threads=5 --num_low_pri_threads=6 --num_bottom_pri_threads=7 --enable_cpu_prio";
+        let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let Parsed::Run(flags) = parse::<Flags>(&args).unwrap() else {
+            panic!("help")
+        };
+        let threads = threads(&flags);
+        assert_eq!((threads.high, threads.low, threads.bottom), (5, 6, 7));
+        assert!(threads.lower_cpu);
     }
 
     #[test]

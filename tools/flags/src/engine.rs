@@ -4,7 +4,7 @@ use base::{Error, Result};
 use esker::option_table::OptionTable;
 use esker::{
     BlockBasedOptions, ColumnFamilyOptions, CompactionOptionsUniversal, CompactionPri, CompactionStyle,
-    CompressionType, Options,
+    CompressionType, Options, ThreadPool, ThreadPriority,
 };
 
 /// An option as the help shows it.
@@ -203,6 +203,68 @@ pub fn compaction_pri(number: i32) -> Result<CompactionPri> {
         })
 }
 
+/// The flags about threads in the background.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ThreadFlags {
+    /// `--num_high_pri_threads`: the most threads that flush; 0 for the engine's default
+    pub high: usize,
+    /// `--num_low_pri_threads`: the most threads that compact; 0 for the engine's default
+    pub low: usize,
+    /// `--num_bottom_pri_threads`: the most threads that compact into the last level alone
+    pub bottom: usize,
+    /// `--enable_cpu_prio`: threads that flush and compact have the lowest priority of the processor
+    pub lower_cpu: bool,
+}
+
+impl ThreadFlags {
+    /// Gives the databases that are opened with `options` a pool of threads of their own, if a flag asks for
+    /// another one than the process has.
+    ///
+    /// # Errors
+    ///
+    /// `NotSupported` for `--enable_cpu_prio` where threads have no priorities of their own.
+    pub fn apply(&self, options: &mut Options) -> Result<()> {
+        let pool = ThreadPool::new();
+        let counts = [
+            (self.high, ThreadPriority::High),
+            (self.low, ThreadPriority::Low),
+            (self.bottom, ThreadPriority::Bottom),
+        ];
+        for (threads, priority) in counts.into_iter().filter(|(threads, _)| *threads > 0) {
+            pool.set_background_threads(threads, priority);
+            options.thread_pool = Some(pool.clone());
+        }
+        if self.lower_cpu {
+            for priority in [ThreadPriority::High, ThreadPriority::Low] {
+                lower_cpu(&pool, priority)?;
+            }
+            options.thread_pool = Some(pool);
+        }
+        Ok(())
+    }
+}
+
+/// Gives the threads of that priority the lowest priority of the processor.
+#[cfg(target_os = "linux")]
+fn lower_cpu(pool: &ThreadPool, priority: ThreadPriority) -> Result<()> {
+    /// The highest nice value.
+    const NICEST: i32 = 19;
+    // On Linux the call is for the calling thread alone. As in RocksDB an error is ignored: the work is done
+    // all the same.
+    pool.prepare_threads(priority, || {
+        let _ = rustix::process::setpriority_process(None, NICEST);
+    });
+    Ok(())
+}
+
+/// Refuses: only on Linux has a thread a priority of its own.
+#[cfg(not(target_os = "linux"))]
+fn lower_cpu(_: &ThreadPool, _: ThreadPriority) -> Result<()> {
+    Err(Error::not_supported(
+        "--enable_cpu_prio: threads have priorities of their own on Linux only",
+    ))
+}
+
 /// The options of universal compaction that have flags in RocksDB's tools; 0 means the engine's default.
 #[derive(Clone, Copy, Debug)]
 pub struct UniversalFlags {
@@ -254,4 +316,64 @@ pub fn help() -> String {
         ));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_those_of_the_process_unless_a_flag_says_otherwise() {
+        let mut options = Options::default();
+        ThreadFlags::default().apply(&mut options).unwrap();
+        assert!(options.thread_pool.is_none());
+        let flags = ThreadFlags {
+            high: 5,
+            bottom: 7,
+            ..ThreadFlags::default()
+        };
+        flags.apply(&mut options).unwrap();
+        let pool = options.thread_pool.unwrap();
+        let threads = |priority| pool.background_threads(priority);
+        assert_eq!(threads(ThreadPriority::High), 5);
+        assert_eq!(threads(ThreadPriority::Bottom), 7);
+        let usual = ThreadPool::new().background_threads(ThreadPriority::Low);
+        assert_eq!(threads(ThreadPriority::Low), usual);
+    }
+
+    /// The nice value of the thread that flushes.
+    #[cfg(target_os = "linux")]
+    struct Nice(std::sync::mpsc::Sender<i32>);
+
+    #[cfg(target_os = "linux")]
+    impl esker::EventListener for Nice {
+        fn on_event(&self, event: &esker::Event) {
+            if matches!(event, esker::Event::Flushed { .. }) {
+                let nice = rustix::process::getpriority_process(None).unwrap();
+                let _ = self.0.send(nice);
+            }
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn threads_that_flush_have_the_lowest_priority_if_asked() {
+        let (sender, nice) = std::sync::mpsc::channel();
+        let mut options = Options {
+            create_if_missing: true,
+            fs: std::sync::Arc::new(esker::file_system::MemFs::new()),
+            listeners: vec![std::sync::Arc::new(Nice(sender))],
+            ..Options::default()
+        };
+        let flags = ThreadFlags {
+            lower_cpu: true,
+            ..ThreadFlags::default()
+        };
+        flags.apply(&mut options).unwrap();
+        let db = esker::Db::open(&options, "/db").unwrap();
+        db.put(b"key", b"value").unwrap();
+        db.flush().unwrap();
+        drop(db);
+        assert_eq!(nice.recv(), Ok(19));
+    }
 }

@@ -4,8 +4,8 @@
 //! Each flag is one row of [`flags!`]: name, type, default, help. Names, defaults and meaning are RocksDB's;
 //! numbers also take `k`, `m`, `g` and `t`. A name that is not a flag of the tool may be an [option of the
 //! engine](engine). A [flag of RocksDB's](rocksdb) that has no function here is accepted with its default
-//! value; with another value it is refused, and the message names the missing feature, or, if the flag only
-//! tunes RocksDB's implementation, it is ignored with a note.
+//! value; with another value it is refused, and the message names the feature that the tool lacks, or, if
+//! the flag only tunes RocksDB's implementation, it is ignored with a note.
 #![forbid(unsafe_code)]
 
 pub mod engine;
@@ -221,7 +221,7 @@ fn apply<F: FlagSet>(flags: &mut F, name: &str, value: &str) -> Result<(), Strin
             .ignored
             .push(format!("{given}{value} has no effect: {}", row.section)),
         Some(row) => rest.refused.push(format!(
-            "{given}{value} needs {}, which Esker does not have yet",
+            "{given}{value} needs {}, which this program does not offer",
             row.section
         )),
         None => rest.engine.push((name.to_owned(), value.to_owned())),

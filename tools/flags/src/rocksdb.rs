@@ -1,6 +1,7 @@
 //! RocksDB's flags that have no function here. Each tool lists them in sections of text.
 //!
-//! `[text]` begins a section: the feature that its flags `name=default` need, or the reason why its flags
+//! `[text]` begins a section: the feature that its flags `name=default` need and the tool, whether or not the
+//! engine has it, does not offer, or the reason why its flags
 //! `name~default` have no effect here.
 
 use esker::Options;
@@ -15,9 +16,9 @@ pub struct RocksdbFlag {
     pub name: &'static str,
     /// The value if the flag is not given. It is the only value accepted, unless the flag is moot.
     pub default: &'static str,
-    /// True if the flag has no effect here; false if it needs a missing feature.
+    /// True if the flag has no effect here; false if it needs a feature that the tool does not offer.
     pub moot: bool,
-    /// The reason, or the missing feature.
+    /// The reason, or the feature.
     pub section: &'static str,
 }
 

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 use encryption::{EncryptedFs, KeyRing};
+use esker::option_table::OptionValue;
 use esker::{
-    AdmissionPolicy, BlockCache, Cache, CacheOptions, ChecksumType, CollectorContext, ColumnFamilyOptions,
-    CompactOnDeletionCollectorFactory, CompactionStyle, CompressedSecondaryCacheOptions, DbPath, EntryRole,
-    EntryType, FileChecksumGenFactory, FilterPolicy, MetadataCacheOptions, Options, PinningTier, RateLimiter,
-    RateLimiterMode, RateLimiterOptions, RowLimit, SeqNo, SstFileManager, SstFileManagerOptions,
-    SstPartitionerFixedPrefixFactory, Statistics, SystemClock, TablePropertiesCollector,
-    TablePropertiesCollectorFactory, TieredCacheOptions, WriteBufferManager,
+    AdmissionPolicy, BlockCache, Cache, CacheEntryRole, CacheOptions, CacheUsageOptions, ChecksumType,
+    CollectorContext, ColumnFamilyOptions, CompactOnDeletionCollectorFactory, CompactionStyle,
+    CompressedSecondaryCacheOptions, DbPath, EntryRole, EntryType, FileChecksumGenFactory, FilterPolicy,
+    MetadataCacheOptions, Options, PinningTier, RateLimiter, RateLimiterMode, RateLimiterOptions, RowLimit,
+    SeqNo, SstFileManager, SstFileManagerOptions, SstPartitionerFixedPrefixFactory, Statistics, SystemClock,
+    TablePropertiesCollector, TablePropertiesCollectorFactory, TieredCacheOptions, WriteBufferManager,
 };
 use vfs::FileSystem;
 
@@ -339,7 +340,8 @@ flags::flags! {
     /// Universal compaction: maximum number of sorted runs; 0: by the size of the data, -1: the trigger of
     /// compactions.
     universal_max_read_amp: i32 = -1;
-    /// Universal compaction: no job waits for a pool of threads for the bottom level, because there is none.
+    /// Universal compaction: kept for OPTIONS files. A job that waits for a thread for the bottom level holds
+    /// its files in any case.
     universal_reduce_file_locking: bool = true;
     /// FIFO compaction: small files are merged.
     fifo_allow_compaction: bool = false;
@@ -349,6 +351,9 @@ flags::flags! {
     /// FIFO compaction: MiB of tables and blob files above which the oldest are dropped; 0: only tables
     /// count.
     fifo_compaction_max_data_files_size_mb: u64 = 0;
+    /// FIFO compaction: the temperatures of files by their age in seconds, as in the option of this name of
+    /// `compaction_options_fifo`. Empty: none.
+    file_temperature_age_thresholds: String = String::new();
     /// Seconds after which data is compacted to a lower level; 0: never. FIFO compaction ignores it.
     compaction_ttl: u64 = 1000;
     /// Bytes of a compressed secondary cache of the block cache; 0: none.
@@ -400,6 +405,8 @@ flags::flags! {
     partition_pinning: u32 = 0;
     /// Tables whose unpartitioned indexes and filters stay in the block cache, by the number of the tier.
     unpartitioned_pinning: u32 = 0;
+    /// Charges the memory of open tables to the block cache.
+    charge_table_reader: bool = false;
     /// Table files kept open; -1: all.
     open_files: i32 = -1;
     /// Maximum threads of one compaction.
@@ -409,6 +416,8 @@ flags::flags! {
     max_background_compactions: i32 = -1;
     /// Background threads that flush, at least one.
     max_background_flushes: i32 = -1;
+    /// The most threads that do nothing but universal compactions into the last level; 0: none.
+    num_bottom_pri_threads: u32 = 0;
     /// Reads tables through a memory map.
     mmap_read: bool = false;
     /// Reads every key in every way, and checks every file, whenever the threads have stopped.
@@ -702,6 +711,10 @@ impl Flags {
                 Some(flags::engine::compression(&self.bottommost_compression_type)?);
         }
         self.compaction_styles(family)?;
+        if self.charge_table_reader {
+            family.table.cache_usage_options =
+                CacheUsageOptions::charging(CacheEntryRole::BlockBasedTableReader);
+        }
         flags::engine::set_memtablerep(family, &self.memtablerep)?;
         family.table.checksum = ChecksumType::parse(&self.checksum_type).ok_or_else(|| {
             Error::invalid_argument(format!(
@@ -735,19 +748,7 @@ impl Flags {
             family.table.no_block_cache = true;
         }
         if self.use_blob_cache {
-            family.blob_cache = match self.use_shared_block_and_blob_cache {
-                true => family.table.block_cache.clone(),
-                false if self.blob_cache_size == 0 => {
-                    return Err(Error::invalid_argument(
-                        "Unable to create a standalone blob cache if blob_cache_size <= 0.",
-                    ));
-                }
-                false => Some(Cache::lru(CacheOptions {
-                    capacity: self.blob_cache_size as usize,
-                    num_shard_bits: self.blob_cache_numshardbits,
-                    ..CacheOptions::default()
-                })),
-            };
+            family.blob_cache = self.blob_cache(family.table.block_cache.as_ref())?;
         }
         family.table.metadata_cache_options = MetadataCacheOptions {
             top_level_index_pinning: tier("top_level_index_pinning", self.top_level_index_pinning)?,
@@ -757,6 +758,11 @@ impl Flags {
         for (name, value) in &self.rest.engine {
             flags::engine::set(&mut options, name, value)?;
         }
+        flags::engine::ThreadFlags {
+            bottom: self.num_bottom_pri_threads as usize,
+            ..Default::default()
+        }
+        .apply(&mut options)?;
         options.allow_2pc |= self.use_txn;
         // The two options exclude each other, and are drawn separately.
         options.allow_mmap_reads &= !options.use_direct_reads;
@@ -811,11 +817,37 @@ impl Flags {
             mib => mib << 20,
         };
         fifo.max_data_files_size = self.fifo_compaction_max_data_files_size_mb << 20;
+        if !self.file_temperature_age_thresholds.is_empty() {
+            let ages = &self.file_temperature_age_thresholds;
+            *fifo = fifo
+                .parse_onto(&format!("{{file_temperature_age_thresholds={ages};}}"))
+                .ok_or_else(|| {
+                    Error::invalid_argument(format!(
+                        "--file_temperature_age_thresholds={ages}: not of the form \
+                         {{{{temperature=kWarm;age=10;}}:{{temperature=kCold;age=20;}}}}"
+                    ))
+                })?;
+        }
         family.ttl = match family.compaction_style {
             CompactionStyle::Fifo => 0,
             _ => self.compaction_ttl,
         };
         Ok(())
+    }
+
+    /// The cache of values in blob files, which may be the block cache.
+    fn blob_cache(&self, block_cache: Option<&Arc<BlockCache>>) -> Result<Option<Arc<BlockCache>>> {
+        match self.use_shared_block_and_blob_cache {
+            true => Ok(block_cache.cloned()),
+            false if self.blob_cache_size == 0 => Err(Error::invalid_argument(
+                "Unable to create a standalone blob cache if blob_cache_size <= 0.",
+            )),
+            false => Ok(Some(Cache::lru(CacheOptions {
+                capacity: self.blob_cache_size as usize,
+                num_shard_bits: self.blob_cache_numshardbits,
+                ..CacheOptions::default()
+            }))),
+        }
     }
 
     /// The block cache, and the secondary cache behind it.
@@ -880,6 +912,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use ::flags::{FlagSet, rocksdb};
+    use esker::ThreadPriority;
 
     use super::*;
 
@@ -957,8 +990,42 @@ mod tests {
         };
         assert_eq!(
             section("subset_cf_checkpoint_one_in"),
-            Some("backups and checkpoints under stress")
+            Some("these kinds of checkpoints")
         );
-        assert_eq!(section("use_blob_db"), Some("blob files"));
+        assert_eq!(
+            section("use_blob_db"),
+            Some("RocksDB's stacked BlobDB, or values that writers put into blob files")
+        );
+    }
+
+    #[test]
+    fn charges_threads_and_ages_reach_the_engine() {
+        let mut flags = Flags {
+            charge_table_reader: true,
+            num_bottom_pri_threads: 2,
+            file_temperature_age_thresholds: "{{temperature=kWarm;age=10}:{temperature=kCold;age=20}}".into(),
+            fifo_allow_compaction: true,
+            ..Flags::default()
+        };
+        let options = flags.options().unwrap();
+        let usage = &options.column_family.table.cache_usage_options;
+        let role = CacheEntryRole::BlockBasedTableReader;
+        assert_eq!(*usage, CacheUsageOptions::charging(role));
+        let pool = options.thread_pool.unwrap();
+        assert_eq!(pool.background_threads(ThreadPriority::Bottom), 2);
+        let fifo = options.column_family.compaction_options_fifo;
+        let ages: Vec<_> = fifo
+            .file_temperature_age_thresholds
+            .iter()
+            .map(|age| age.age)
+            .collect();
+        assert!(ages == [10, 20] && fifo.allow_compaction, "{fifo:?}");
+        flags.file_temperature_age_thresholds = "kWarm".to_owned();
+        let error = flags.options().err().expect("no ages").to_string();
+        assert!(
+            error.contains("--file_temperature_age_thresholds=kWarm"),
+            "{error}"
+        );
+        assert!(Flags::default().options().unwrap().thread_pool.is_none());
     }
 }

@@ -26,13 +26,13 @@ const LONG_FUNCTIONS: &[(&str, &str, usize)] = &[
     ("crates/engine/src/report/property_int.rs", "property_int", 132),
     ("crates/jni/src/listener/events.rs", "on_event", 147),
     ("crates/sst/src/writer/meta.rs", "finish", 122),
-    ("tools/db_bench/src/options.rs", "from_flags", 159),
+    ("tools/db_bench/src/options.rs", "from_flags", 148),
     ("tools/db_bench/src/page/tables.rs", "all_metrics", 208),
     ("tools/db_bench/src/record.rs", "ended", 118),
     ("tools/simulate/src/model.rs", "survive", 101),
     ("tools/simulate/src/worker.rs", "step", 113),
     ("tools/stress/src/draw.rs", "drawn", 313),
-    ("tools/stress/src/flags.rs", "options", 109),
+    ("tools/stress/src/flags.rs", "options", 106),
     ("xtask/src/tidy/source.rs", "split", 108),
 ];
 

@@ -43,6 +43,7 @@ impl Bench {
                 options
             }
         };
+        options::threads(&flags).apply(&mut options)?;
         // Without `allow_2pc` no transaction can be prepared.
         options.allow_2pc |= flags.transaction_db;
         let sizes = match flags.value_size_distribution_type.as_str() {

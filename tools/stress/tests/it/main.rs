@@ -332,7 +332,7 @@ fn what_cannot_be_is_refused() {
         ("--readpercent=20", "must add up to 100"),
         (
             "--test_multi_ops_txns=1",
-            "--test_multi_ops_txns=1 needs this part of transactions, which Esker does not have yet",
+            "--test_multi_ops_txns=1 needs this part of transactions, which this program does not offer",
         ),
         ("--max_key=0", "--max_key must be between"),
         ("--secondary_catch_up_one_in=5", "needs --test_secondary"),
