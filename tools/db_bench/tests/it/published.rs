@@ -1,7 +1,14 @@
-//! Published command lines run as printed, or are refused with the name of the missing feature.
+//! Published command lines run as printed, or are refused with the name of the missing feature. Their output
+//! has the form of RocksDB's.
 
-use std::path::Path;
+mod forms;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
+
+use forms::{FORMS, Form, Forms, Headers, Place};
 
 const COMMANDS: &str = include_str!("published_commands.txt");
 
@@ -179,7 +186,12 @@ fn small(arguments: &[String], dir: &Path) -> Vec<String> {
 
 /// Runs db_bench. Returns whether it succeeded, and its output to standard output and to standard error.
 fn run(arguments: &[String], extra: &[String]) -> (bool, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_db_bench"))
+    run_program(OsStr::new(env!("CARGO_BIN_EXE_db_bench")), arguments, extra)
+}
+
+/// Runs a db_bench: Esker's or RocksDB's.
+fn run_program(program: &OsStr, arguments: &[String], extra: &[String]) -> (bool, String, String) {
+    let output = Command::new(program)
         .args(arguments)
         .args(extra)
         .output()
@@ -192,8 +204,9 @@ fn run(arguments: &[String], extra: &[String]) -> (bool, String, String) {
     )
 }
 
-/// Checks one line: each flag that needs a missing feature is refused, and the rest of the line runs.
-fn check(source: &str, published: &Published, line: &[String], dir: &Path) {
+/// Checks one line: each flag that needs a missing feature is refused, and the rest of the line runs. Returns
+/// its output.
+fn check(source: &str, published: &Published, line: &[String], dir: &Path) -> String {
     let shown = format!("{source}\n{}\n", line.join(" "));
     let refused: Vec<&str> = published
         .needs
@@ -222,7 +235,7 @@ fn check(source: &str, published: &Published, line: &[String], dir: &Path) {
     if let Some(name) = published.benchmark {
         let told = err.contains(&format!("benchmark '{name}' needs "));
         assert!(!succeeded && told, "{shown}{err}");
-        return;
+        return out;
     }
     assert!(succeeded, "{shown}{out}\n{err}");
     let benchmarks = value_of(line, "benchmarks").unwrap_or_default();
@@ -230,28 +243,93 @@ fn check(source: &str, published: &Published, line: &[String], dir: &Path) {
         let has_line = |line: &str| line.split(" :").next().map(str::trim_end) == Some(name);
         assert!(out.lines().any(has_line), "{shown}no line of {name} in\n{out}");
     }
+    out
 }
 
-#[test]
-fn published_command_lines_run_or_name_what_is_missing() {
-    let sources = sources();
+/// Whether each line of a command succeeded, its output, and its workloads.
+type Outputs = Vec<(bool, String, String)>;
+
+/// Runs the commands of a source, by RocksDB's db_bench too if there is one. Returns Esker's and RocksDB's
+/// outputs of each.
+fn run_source(source: &Source, peer: Option<&OsStr>) -> Vec<(Outputs, Outputs)> {
+    let dir = tempfile::tempdir().expect("a directory");
+    let place = |name: &str| -> PathBuf {
+        let place = dir.path().join(name);
+        std::fs::create_dir(&place).expect("a directory");
+        place
+    };
+    let (ours, theirs) = (place("esker"), place("rocksdb"));
+    let run_command = |published: &Published| {
+        let (mut esker, mut rocksdb) = (Outputs::new(), Outputs::new());
+        for line in expand(published) {
+            let benchmarks = value_of(&line, "benchmarks").unwrap_or_default().to_owned();
+            let out = check(source.title, published, &line, &ours);
+            esker.push((true, out, benchmarks.clone()));
+            if let Some(peer) = peer {
+                let (succeeded, out, _) = run_program(peer, &line, &small(&line, &theirs));
+                rocksdb.push((succeeded, out, benchmarks));
+            }
+        }
+        (esker, rocksdb)
+    };
+    source.commands.iter().map(run_command).collect()
+}
+
+/// Runs the commands of all sources, two sources at a time.
+fn run_sources(sources: &[Source], peer: Option<&OsStr>) -> Vec<Vec<(Outputs, Outputs)>> {
     let next = std::sync::atomic::AtomicUsize::new(0);
+    let ran: Vec<_> = sources.iter().map(|_| Mutex::new(Vec::new())).collect();
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 loop {
                     let at = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                     let Some(source) = sources.get(at) else { return };
-                    let dir = tempfile::tempdir().expect("a directory");
-                    for published in &source.commands {
-                        for line in expand(published) {
-                            check(source.title, published, &line, dir.path());
-                        }
-                    }
+                    *ran[at].lock().unwrap() = run_source(source, peer);
                 }
             });
         }
     });
+    ran.into_iter().map(|ran| ran.into_inner().unwrap()).collect()
+}
+
+fn form_of(outputs: &Outputs, headers: &mut Headers) -> Form {
+    let mut form = Form::default();
+    for (succeeded, out, benchmarks) in outputs {
+        form.add(headers, *succeeded, out, benchmarks);
+    }
+    form
+}
+
+/// Every published command line runs, and prints lines of RocksDB's form. With `ESKER_PEER_DB_BENCH`,
+/// RocksDB's db_bench of that path runs them too, and `published_forms.txt` is written.
+#[test]
+fn published_command_lines_run_or_name_what_is_missing() {
+    let sources = sources();
+    let peer: Option<OsString> = std::env::var_os("ESKER_PEER_DB_BENCH");
+    let ran = run_sources(&sources, peer.as_deref());
+    let mut forms = Forms::read(FORMS);
+    let commands = sources.iter().zip(&ran).flat_map(|(source, ran)| {
+        let numbered = ran.iter().enumerate();
+        numbered.map(|(at, outputs)| -> (Place, _) { ((source.title.to_owned(), at + 1), outputs) })
+    });
+    if peer.is_some() {
+        let mut headers = Forms::read("").headers;
+        let both = commands.map(|(place, (esker, rocksdb))| {
+            let rocksdb = form_of(rocksdb, &mut headers);
+            (place, rocksdb, form_of(esker, &mut headers))
+        });
+        let both: Vec<_> = both.collect();
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/published_forms.txt");
+        std::fs::write(path, forms.written(headers, &both)).expect("the file is written");
+        return;
+    }
+    let mut wrong = String::new();
+    for (place, (esker, _)) in commands {
+        let ours = form_of(esker, &mut forms.headers);
+        wrong.extend(forms.compare(&place, &ours).err());
+    }
+    assert!(wrong.is_empty(), "{}\n{wrong}", forms.headers_text());
 }
 
 #[test]
