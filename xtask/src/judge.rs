@@ -2,6 +2,7 @@
 //! tests pass. Fetched files are never committed: they are under `target/judge`.
 
 mod balboa;
+mod benchmark_script;
 mod c_test;
 mod classes;
 mod count;
@@ -125,6 +126,15 @@ const JUDGES: &[Judge] = &[
         floor: balboa::CHECKS,
         tier: Tier::Nightly,
         run: balboa::run,
+    },
+    Judge {
+        name: "benchmark.sh",
+        source: "`librocksdb-sys` 0.19.0, RocksDB 11.8.1: its script `benchmark.sh`: the jobs that end with 0, and the rows of its report without an empty column",
+        over: "db_bench",
+        tests: benchmark_script::CHECKS,
+        floor: benchmark_script::CHECKS,
+        tier: Tier::Nightly,
+        run: benchmark_script::run,
     },
     Judge {
         name: "linking",
