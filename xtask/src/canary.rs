@@ -683,9 +683,9 @@ const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "compactions do not tell the info log that they ended",
-        file: "crates/engine/src/log/event_logger.rs",
-        right: "self.event(\"compaction_finished\", *job, |json| {",
-        wrong: "self.event(\"compaction_started\", *job, |json| {",
+        file: "crates/engine/src/events/event.rs",
+        right: "json: Json::event(\"compaction_finished\")",
+        wrong: "json: Json::event(\"compaction_started\")",
         caught_by: Tests(&["-p", "esker-dbtest", "info_log"]),
     },
     Canary {

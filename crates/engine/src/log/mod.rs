@@ -12,7 +12,6 @@
 mod auto_roll_logger;
 mod event_logger;
 pub(crate) mod header;
-mod json;
 pub(crate) mod level_summary;
 pub(crate) mod listeners;
 
