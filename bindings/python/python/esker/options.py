@@ -347,15 +347,16 @@ class ColumnFamilyOptions(BlockBasedOptions, total=False):
     # empty.
     compression_per_level: str | Sequence[str]
 
-    # The settings of compression: level, window_bits and strategy are the libraries' own. With
-    # max_dict_bytes above 0 the data blocks of each table are compressed with a dictionary of that
-    # size, which ZSTD trains from zstd_max_train_bytes of samples if that is not 0: blocks are held in
-    # memory, at most max_dict_buffer_bytes of them, until there is enough data for the dictionary. LZ4,
+    # The settings of compression: level and window_bits are the libraries' own. strategy is kept
+    # for OPTIONS files and has no effect; a value other than 0 is named in LOG. With max_dict_bytes
+    # above 0 the data blocks of each table are compressed with a dictionary of that size, which
+    # ZSTD trains from zstd_max_train_bytes of samples if that is not 0: blocks are held in memory,
+    # at most max_dict_buffer_bytes of them, until there is enough data for the dictionary. LZ4,
     # zlib and ZSTD support dictionaries. parallel_threads above 1: that many threads, at most 64,
-    # compress the data blocks of each table besides the thread that builds and writes them; the table
-    # is the same, byte for byte. This helps if compression is slow and CPUs are idle; it is ignored for
-    # Snappy, LZ4 and negative levels of ZSTD, and for tables with a partitioned index. Default: the
-    # libraries' level, no dictionary, one thread.
+    # compress the data blocks of each table besides the thread that builds and writes them; the
+    # table is the same, byte for byte. This helps if compression is slow and CPUs are idle; it is
+    # ignored for Snappy, LZ4 and negative levels of ZSTD, and for tables with a partitioned index.
+    # Default: the libraries' level, no dictionary, one thread.
     compression_opts: str | Mapping[str, Any]
 
     # The settings of compression for the last level with data, if they include enabled=true; otherwise
