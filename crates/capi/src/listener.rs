@@ -499,143 +499,15 @@ impl EventListener for CallbackListener {
                 seen.compactions.remove(job);
                 seen.blobs.take(*job);
             }
-            Event::CompactionBegun {
-                family,
-                job,
-                inputs,
-                reason,
-                output_level,
-                ..
-            } => {
-                self.seen
-                    .lock()
-                    .compactions
-                    .insert(*job, (inputs.clone(), compaction_reason_number(*reason)));
-                self.notify_compaction(
-                    self.compaction_begin,
-                    self.compaction_info(family, *job, *output_level, &[]),
-                );
+            Event::CompactionBegun { .. } => self.notify_compaction_begun(event),
+            Event::Compacted { .. } => self.notify_compacted(event),
+            Event::Moved { .. } => self.notify_moved(event),
+            Event::SubcompactionBegun { .. } => {
+                self.notify_subcompaction(self.subcompaction_begin, self.subcompaction_info(event));
             }
-            Event::Compacted {
-                family,
-                job,
-                output_level,
-                outputs,
-                bytes_read,
-                bytes_written,
-                entries_read,
-                entries_written,
-                micros,
-                cpu_micros,
-                compression,
-                ..
-            } => {
-                let mut info = self.compaction_info(family, *job, *output_level, outputs);
-                info.fields.compression = *compression as u32;
-                info.fields.elapsed_micros = *micros;
-                info.fields.input_records = *entries_read;
-                info.fields.output_records = *entries_written;
-                info.fields.total_input_bytes = *bytes_read;
-                info.fields.total_output_bytes = *bytes_written;
-                info.fields.num_input_files = info.inputs.len();
-                info.blobs = self.seen.lock().blobs.take(*job);
-                let stats = &mut info.stats.fields;
-                stats.elapsed_micros = *micros;
-                stats.cpu_micros = *cpu_micros;
-                stats.num_input_records = *entries_read;
-                stats.num_output_records = *entries_written;
-                stats.total_input_bytes = *bytes_read;
-                stats.total_output_bytes = *bytes_written;
-                self.notify_compaction(self.compaction_completed, info);
+            Event::SubcompactionCompleted { .. } => {
+                self.notify_subcompaction(self.subcompaction_completed, self.subcompaction_info(event));
             }
-            Event::Moved {
-                family,
-                job,
-                output_level,
-                inputs,
-                ..
-            } => {
-                // The compaction only moved the files: the outputs are the inputs, in another level.
-                let moved: Vec<u64> = inputs.iter().flat_map(|(_, files)| files).copied().collect();
-                let reason = compaction_reason_number(CompactionReason::ManualCompaction);
-                self.seen
-                    .lock()
-                    .compactions
-                    .entry(*job)
-                    .or_insert_with(|| (inputs.clone(), reason));
-                self.notify_compaction(
-                    self.compaction_begin,
-                    self.compaction_info(family, *job, *output_level, &[]),
-                );
-                self.notify_compaction(
-                    self.compaction_completed,
-                    self.compaction_info(family, *job, *output_level, &moved),
-                );
-            }
-            Event::SubcompactionBegun {
-                family,
-                job,
-                subcompaction,
-                reason,
-                base_input_level,
-                output_level,
-                compression,
-            } => self.notify_subcompaction(
-                self.subcompaction_begin,
-                rocksdb_subcompactionjobinfo_t {
-                    fields: SubcompactionjobinfoFields {
-                        cf_id: self.family_id(family),
-                        cf_name: family.as_bytes().to_vec(),
-                        job_id: *job as c_int,
-                        subcompaction_job_id: *subcompaction as c_int,
-                        base_input_level: *base_input_level as c_int,
-                        output_level: *output_level as c_int,
-                        compaction_reason: compaction_reason_number(*reason),
-                        compression: *compression as u32,
-                        ..SubcompactionjobinfoFields::default()
-                    },
-                    ..rocksdb_subcompactionjobinfo_t::default()
-                },
-            ),
-            Event::SubcompactionCompleted {
-                family,
-                job,
-                subcompaction,
-                reason,
-                base_input_level,
-                output_level,
-                compression,
-                output_files,
-                bytes_written,
-                micros,
-                cpu_micros,
-                error,
-            } => self.notify_subcompaction(
-                self.subcompaction_completed,
-                rocksdb_subcompactionjobinfo_t {
-                    fields: SubcompactionjobinfoFields {
-                        cf_id: self.family_id(family),
-                        cf_name: family.as_bytes().to_vec(),
-                        job_id: *job as c_int,
-                        subcompaction_job_id: *subcompaction as c_int,
-                        base_input_level: *base_input_level as c_int,
-                        output_level: *output_level as c_int,
-                        compaction_reason: compaction_reason_number(*reason),
-                        compression: *compression as u32,
-                        ..SubcompactionjobinfoFields::default()
-                    },
-                    stats: rocksdb_compaction_job_stats_t {
-                        fields: CompactionJobStatsFields {
-                            elapsed_micros: *micros,
-                            cpu_micros: *cpu_micros,
-                            num_output_files: *output_files,
-                            total_output_bytes: *bytes_written,
-                            ..CompactionJobStatsFields::default()
-                        },
-                    },
-                    error: error.clone(),
-                },
-            ),
             Event::Ingested { family, files, .. } => self.notify_ingested(family, files),
             Event::BackgroundError { action, error, .. } => self.notify_error(action, error),
             Event::Stall {
@@ -653,6 +525,146 @@ impl EventListener for CallbackListener {
             } => self.notify_sealed(family, *first_seqno, *entries, *deletes),
             _ => {}
         }
+    }
+}
+
+/// The notifications of compactions.
+impl CallbackListener {
+    fn notify_compaction_begun(&self, event: &Event) {
+        let Event::CompactionBegun {
+            family,
+            job,
+            inputs,
+            reason,
+            output_level,
+            ..
+        } = event
+        else {
+            return;
+        };
+        self.seen
+            .lock()
+            .compactions
+            .insert(*job, (inputs.clone(), compaction_reason_number(*reason)));
+        let info = self.compaction_info(family, *job, *output_level, &[]);
+        self.notify_compaction(self.compaction_begin, info);
+    }
+
+    fn notify_compacted(&self, event: &Event) {
+        let Event::Compacted {
+            family,
+            job,
+            output_level,
+            outputs,
+            bytes_read,
+            bytes_written,
+            entries_read,
+            entries_written,
+            micros,
+            cpu_micros,
+            compression,
+            ..
+        } = event
+        else {
+            return;
+        };
+        let mut info = self.compaction_info(family, *job, *output_level, outputs);
+        info.fields.compression = *compression as u32;
+        info.fields.elapsed_micros = *micros;
+        info.fields.input_records = *entries_read;
+        info.fields.output_records = *entries_written;
+        info.fields.total_input_bytes = *bytes_read;
+        info.fields.total_output_bytes = *bytes_written;
+        info.fields.num_input_files = info.inputs.len();
+        info.blobs = self.seen.lock().blobs.take(*job);
+        let stats = &mut info.stats.fields;
+        stats.elapsed_micros = *micros;
+        stats.cpu_micros = *cpu_micros;
+        stats.num_input_records = *entries_read;
+        stats.num_output_records = *entries_written;
+        stats.total_input_bytes = *bytes_read;
+        stats.total_output_bytes = *bytes_written;
+        self.notify_compaction(self.compaction_completed, info);
+    }
+
+    /// Notifies of the begin and the end of a compaction that only moved files: its outputs are its inputs,
+    /// in another level.
+    fn notify_moved(&self, event: &Event) {
+        let Event::Moved {
+            family,
+            job,
+            output_level,
+            inputs,
+            ..
+        } = event
+        else {
+            return;
+        };
+        let moved: Vec<u64> = inputs.iter().flat_map(|(_, files)| files).copied().collect();
+        let reason = compaction_reason_number(CompactionReason::ManualCompaction);
+        self.seen
+            .lock()
+            .compactions
+            .entry(*job)
+            .or_insert_with(|| (inputs.clone(), reason));
+        let begun = self.compaction_info(family, *job, *output_level, &[]);
+        self.notify_compaction(self.compaction_begin, begun);
+        let completed = self.compaction_info(family, *job, *output_level, &moved);
+        self.notify_compaction(self.compaction_completed, completed);
+    }
+
+    /// Describes a subcompaction that begins or has ended.
+    fn subcompaction_info(&self, event: &Event) -> rocksdb_subcompactionjobinfo_t {
+        let mut info = rocksdb_subcompactionjobinfo_t::default();
+        if let Event::SubcompactionBegun {
+            family,
+            job,
+            subcompaction,
+            reason,
+            base_input_level,
+            output_level,
+            compression,
+        }
+        | Event::SubcompactionCompleted {
+            family,
+            job,
+            subcompaction,
+            reason,
+            base_input_level,
+            output_level,
+            compression,
+            ..
+        } = event
+        {
+            info.fields = SubcompactionjobinfoFields {
+                cf_id: self.family_id(family),
+                cf_name: family.as_bytes().to_vec(),
+                job_id: *job as c_int,
+                subcompaction_job_id: *subcompaction as c_int,
+                base_input_level: *base_input_level as c_int,
+                output_level: *output_level as c_int,
+                compaction_reason: compaction_reason_number(*reason),
+                compression: *compression as u32,
+                ..SubcompactionjobinfoFields::default()
+            };
+        }
+        if let Event::SubcompactionCompleted {
+            output_files,
+            bytes_written,
+            micros,
+            cpu_micros,
+            error,
+            ..
+        } = event
+        {
+            let stats = &mut info.stats.fields;
+            stats.elapsed_micros = *micros;
+            stats.cpu_micros = *cpu_micros;
+            stats.num_output_files = *output_files;
+            stats.total_output_bytes = *bytes_written;
+            info.error = error.clone();
+        }
+        info
     }
 }
 

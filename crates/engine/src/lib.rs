@@ -187,6 +187,7 @@ pub use report::approximate_sizes::{MemtableStats, SizeApproximationOptions};
 pub use report::live_files::{LiveFileStorageInfo, LiveFilesStorageInfo, LiveFilesStorageInfoOptions};
 pub use report::memory::{CacheMemory, MemoryLedger};
 pub use report::pins::{FileDeletionsHold, PinnedSuperVersion, PinningIterator, Pins};
+pub use report::properties::{Property, PropertyKind, PropertyScope};
 pub use report::property::{LevelMetadata, LiveFile};
 pub use report::stats_history::{StatsHistoryEntry, StatsHistoryIterator};
 pub use sst::block_trace::{TableReaderCaller, TracedBlock};

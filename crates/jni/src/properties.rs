@@ -1,8 +1,8 @@
 //! The properties of databases.
 
-use jni_sys::jlong;
+use esker::{Property, PropertyKind};
 
-use crate::env::{Env, JObject, JString};
+use crate::env::{JObject, JString};
 use crate::fail::Result;
 use crate::frame::native;
 use crate::objects::{Family, database};
@@ -35,26 +35,20 @@ native!("RocksDB_getLongProperty" "JJLjava_lang_String_2I" fn(env, db: i64, fami
     }
 });
 
-fn aggregated(env: &Env<'_>, db: jlong, name: JString) -> Result<i64> {
-    let db = database(db)?;
-    let name = env.string(name)?;
-    let mut sum = 0_u64;
-    for family in db.db.column_families() {
-        match db.db.property_int(&family, &name) {
-            Some(number) => sum = sum.wrapping_add(number),
-            None => return missing(),
-        }
-    }
-    Ok(sum as i64)
-}
-
 native!("RocksDB_getAggregatedLongProperty" "JLjava_lang_String_2I" fn(env, db: i64, name: JString, length: i32) -> i64 {
-    aggregated(&env, db, name)
+    let db = database(db)?;
+    match db.db.aggregated_property_int(&env.string(name)?) {
+        Some(sum) => Ok(sum as i64),
+        None => missing(),
+    }
 });
 
 native!("RocksDB_getMapProperty" "JJLjava_lang_String_2I" fn(env, db: i64, family: i64, name: JString, length: i32) -> JObject {
     let db = database(db)?;
     let name = env.string(name)?;
+    if Property::of_name(&name).is_none_or(|property| property.kind != PropertyKind::Map) {
+        return missing();
+    }
     let Some(text) = db.db.property(Family::of(family)?.in_db(&db), &name) else { return missing() };
     let pairs = text.lines().filter_map(|line| line.split_once(": ")).map(|(name, value)| (name.trim(), value.trim()));
     env.string_map(pairs)

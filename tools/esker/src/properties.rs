@@ -3,56 +3,15 @@
 use std::io::Write;
 
 use base::{Error, ErrorKind};
-use esker::{ColumnFamily, Db};
+use esker::{ColumnFamily, Db, Property, PropertyKind};
 
 use crate::args::PropertiesArgs;
 use crate::open;
 use crate::output::{Failure, Out};
 use crate::text::Form;
 
-/// Properties that are one number, in the order they are printed.
-const NUMBERS: &[&str] = &[
-    "estimate-num-keys",
-    "estimate-live-data-size",
-    "total-sst-files-size",
-    "live-sst-files-size",
-    "obsolete-sst-files-size",
-    "num-blob-files",
-    "total-blob-file-size",
-    "live-blob-file-size",
-    "num-entries-active-mem-table",
-    "num-deletes-active-mem-table",
-    "cur-size-active-mem-table",
-    "cur-size-all-mem-tables",
-    "size-all-mem-tables",
-    "num-immutable-mem-table",
-    "num-immutable-mem-table-flushed",
-    "num-entries-imm-mem-tables",
-    "num-deletes-imm-mem-tables",
-    "mem-table-flush-pending",
-    "compaction-pending",
-    "estimate-pending-compaction-bytes",
-    "base-level",
-    "num-running-flushes",
-    "num-running-compactions",
-    "num-unscheduled-compactions",
-    "num-live-versions",
-    "is-file-deletions-enabled",
-    "background-errors",
-    "is-write-stopped",
-    "actual-delayed-write-rate",
-    "num-snapshots",
-    "oldest-snapshot-time",
-    "oldest-snapshot-sequence",
-    "min-log-number-to-keep",
-    "estimate-table-readers-mem",
-    "block-cache-capacity",
-    "block-cache-usage",
-    "block-cache-pinned-usage",
-];
-
 /// Properties that are text of several lines.
-const TEXTS: &[&str] = &["levelstats", "sstables", "stats"];
+const TEXTS: &[&str] = &["rocksdb.levelstats", "rocksdb.sstables", "rocksdb.stats"];
 
 /// Prints properties.
 pub fn properties(args: &PropertiesArgs, out: &mut Out) -> Result<(), Failure> {
@@ -82,12 +41,16 @@ pub fn properties(args: &PropertiesArgs, out: &mut Out) -> Result<(), Failure> {
             family.id(),
             family.comparator().name()
         )?;
-        for name in NUMBERS {
-            writeln!(out, "rocksdb.{name:<36} {}", property(db, family, name)?)?;
+        let numbers = Property::ALL.iter().filter(|row| row.kind == PropertyKind::Int);
+        for name in numbers.map(|row| row.name) {
+            // A property may lack a value: that of a cache which does not exist, or of a secondary.
+            if let Some(number) = db.property_int(family, name) {
+                writeln!(out, "{name:<44} {number}")?;
+            }
         }
         for name in TEXTS {
             let text = property(db, family, name)?;
-            writeln!(out, "rocksdb.{name}")?;
+            writeln!(out, "{name}")?;
             text.trim_matches('\n')
                 .lines()
                 .try_for_each(|line| writeln!(out, "    {line}"))?;
@@ -97,10 +60,47 @@ pub fn properties(args: &PropertiesArgs, out: &mut Out) -> Result<(), Failure> {
 }
 
 fn property(db: &Db, family: &ColumnFamily, name: &str) -> Result<String, Failure> {
-    let name = match name.strip_prefix("rocksdb.") {
+    let name = match Property::of_name(name) {
         Some(_) => name.to_owned(),
         None => format!("rocksdb.{name}"),
     };
     let value = db.property(family, &name);
     value.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("no property {name}")).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use esker::{Property, PropertyKind, PropertyScope};
+
+    /// Compares `docs/properties.md` with the properties; `REWRITE=1` writes it.
+    #[test]
+    fn properties_are_documented() {
+        let mut text = String::from(
+            "# Properties\n\nThe state of an open database, by `Db::property`, and numbers also by `Db::property_int` and, summed over all families, \
+             `Db::aggregated_property_int`.\nThe same names work in C, Java, Python, `esker properties` and `esker ldb get_property`. A property \
+             of the database has one value for all families.\n[Statistics](statistics.md#properties) explains some of them.\n\n\
+             | property | kind | of | meaning |\n|---|---|---|---|\n",
+        );
+        for row in Property::ALL {
+            let kind = match row.kind {
+                PropertyKind::Int => "number",
+                PropertyKind::Text => "text",
+                PropertyKind::Map => "map",
+            };
+            let of = match row.scope {
+                PropertyScope::Family => "family",
+                PropertyScope::Database => "database",
+            };
+            text.push_str(&format!("| `{}` | {kind} | {of} | {} |\n", row.name, row.doc));
+        }
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/properties.md");
+        if std::env::var_os("REWRITE").is_some() {
+            std::fs::write(path, &text).unwrap();
+        }
+        let written = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            written == text,
+            "docs/properties.md is not up to date: REWRITE=1 cargo test -p esker-cli properties_are_documented"
+        );
+    }
 }

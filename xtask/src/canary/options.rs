@@ -40,9 +40,16 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "tables that an iterator holds are not in the total size",
-        file: "crates/engine/src/report/property_int.rs",
-        right: "own?.version.total_bytes() + family.tables.zombie_bytes(),",
-        wrong: "own?.version.total_bytes(),",
+        file: "crates/engine/src/report/properties.rs",
+        right: "own.version.total_bytes() + of.family.tables.zombie_bytes()",
+        wrong: "own.version.total_bytes()",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "properties::"]),
+    },
+    Canary {
+        name: "a block cache counts once for each family that shares it",
+        file: "crates/engine/src/report/property.rs",
+        right: "if property.aggregation == Aggregation::BlockCaches {",
+        wrong: "if false && property.aggregation == Aggregation::BlockCaches {",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "properties::"]),
     },
     Canary {

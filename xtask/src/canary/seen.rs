@@ -20,7 +20,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "the age of the oldest WAL is that of the newest",
-        file: "crates/engine/src/report/property_int.rs",
+        file: "crates/engine/src/report/properties.rs",
         right: "let wal = state.wals.iter().find(|wal| wal.number >= number);",
         wrong: "let wal = state.wals.back().filter(|_| number != NONE);",
         caught_by: Tests(&["-p", "esker-metrics", "--test", "it", "the_oldest_wal"]),

@@ -67,47 +67,11 @@ fn split(text: &str) -> Vec<Line> {
         }
         let line = lines.last_mut().expect("at least one line");
         match state {
-            CharContext::Code => match (c, next) {
-                ('/', '/') => {
-                    state = CharContext::LineComment;
-                    line.comment.push_str("//");
-                    i += 2;
-                }
-                ('/', '*') => {
-                    state = CharContext::BlockComment { depth: 1 };
-                    line.comment.push_str("/*");
-                    i += 2;
-                }
-                ('"', _) => {
-                    state = CharContext::Text;
-                    line.code.push('"');
-                    i += 1;
-                }
-                ('r', '"' | '#') if !ends_in_word(&line.code) => {
-                    let hashes = chars[i + 1..].iter().take_while(|&&c| c == '#').count();
-                    if chars.get(i + 1 + hashes) == Some(&'"') {
-                        state = CharContext::RawText { hashes };
-                        line.code.push('"');
-                        i += hashes + 2;
-                    } else {
-                        line.code.push(c);
-                        i += 1;
-                    }
-                }
-                ('\'', _) => {
-                    let len = char_literal_len(&chars[i..]);
-                    if len > 1 {
-                        line.code.push_str("' '");
-                    } else {
-                        line.code.push('\'');
-                    }
-                    i += len;
-                }
-                _ => {
-                    line.code.push(c);
-                    i += 1;
-                }
-            },
+            CharContext::Code => {
+                let (length, after) = code_token(&chars[i..], line);
+                i += length;
+                state = after;
+            }
             CharContext::LineComment => {
                 line.comment.push(c);
                 i += 1;
@@ -156,6 +120,41 @@ fn split(text: &str) -> Vec<Line> {
         lines.pop();
     }
     lines
+}
+
+/// Adds the first token of `chars`, which begins in code, to `line`. Returns its length and the context after
+/// it.
+fn code_token(chars: &[char], line: &mut Line) -> (usize, CharContext) {
+    let (c, next) = (chars[0], chars.get(1).copied().unwrap_or('\0'));
+    match (c, next) {
+        ('/', '/') => {
+            line.comment.push_str("//");
+            return (2, CharContext::LineComment);
+        }
+        ('/', '*') => {
+            line.comment.push_str("/*");
+            return (2, CharContext::BlockComment { depth: 1 });
+        }
+        ('"', _) => {
+            line.code.push('"');
+            return (1, CharContext::Text);
+        }
+        ('r', '"' | '#') if !ends_in_word(&line.code) => {
+            let hashes = chars[1..].iter().take_while(|&&c| c == '#').count();
+            if chars.get(1 + hashes) == Some(&'"') {
+                line.code.push('"');
+                return (hashes + 2, CharContext::RawText { hashes });
+            }
+            line.code.push(c);
+        }
+        ('\'', _) => {
+            let length = char_literal_len(chars);
+            line.code.push_str(if length > 1 { "' '" } else { "'" });
+            return (length, CharContext::Code);
+        }
+        _ => line.code.push(c),
+    }
+    (1, CharContext::Code)
 }
 
 /// True if `code` ends in a word, after which `r` begins no raw string. A `b` or `c` before `r` belongs to

@@ -1,5 +1,6 @@
 //! Properties with numbers as values: each has the value that its name promises.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -7,8 +8,8 @@ use std::time::Duration;
 use base::env::ManualClock;
 use dbtest::by_hand::{flush, rewrite_family};
 use esker::{
-    ColumnFamily, ColumnFamilyOptions, Db, Event, EventListener, FlushOptions, MemtableStats, Options,
-    SizeApproximationOptions, Ticker,
+    Cache, CacheOptions, ColumnFamily, ColumnFamilyOptions, Db, Event, EventListener, FlushOptions,
+    MemtableStats, Options, Property, PropertyKind, SizeApproximationOptions, Ticker,
 };
 use vfs::MemFs;
 
@@ -58,6 +59,54 @@ impl TestDatabase {
         rewrite_family(&self.db, &self.family);
         self.db.wait_for_purge().unwrap();
     }
+}
+
+#[test]
+fn every_row_answers_to_its_name() {
+    let held = TestDatabase::new();
+    held.table(0, 100);
+    let mut names = BTreeSet::new();
+    for row in Property::ALL {
+        assert!(names.insert(row.name), "{} has two rows", row.name);
+        let name = row.name.replace("<N>", "1");
+        let found = Property::of_name(&name).map(|found| found.name);
+        assert_eq!(found, Some(row.name));
+        let number = held.db.property_int(&held.family, &name);
+        let text = held.db.property(&held.family, &name);
+        match row.kind {
+            PropertyKind::Int => assert_eq!(number.map(|number| number.to_string()), text, "{name}"),
+            _ => assert_eq!(number, None, "{name}"),
+        }
+        let lacks_value = row.name.contains("blob-cache") || row.name.contains("secondary");
+        let lacks_value = lacks_value || row.name == "rocksdb.options-statistics";
+        assert_eq!(text.is_none(), lacks_value, "{name}");
+    }
+    assert!(Property::of_name("rocksdb.num-files-at-level").is_none());
+    assert!(Property::of_name("rocksdb.num-files-at-level1x").is_none());
+}
+
+#[test]
+fn numbers_are_summed_over_families_and_a_shared_cache_counts_once() {
+    let cache = |capacity| {
+        Some(Cache::lru(CacheOptions {
+            capacity,
+            ..CacheOptions::default()
+        }))
+    };
+    let held = TestDatabase::with(|options| options.column_family.table.block_cache = cache(1 << 20));
+    let db = &held.db;
+    let mut family = held.family.current_options();
+    let other = db.create_column_family("other", &family).unwrap();
+    family.table.block_cache = cache(2 << 20);
+    db.create_column_family("own", &family).unwrap();
+    db.put(b"a", b"1").unwrap();
+    db.put_cf(&other, b"b", b"2").unwrap();
+    let entries = "rocksdb.num-entries-active-mem-table";
+    assert_eq!(db.aggregated_property_int(entries), Some(2));
+    let capacity = "rocksdb.block-cache-capacity";
+    assert_eq!(db.aggregated_property_int(capacity), Some(3 << 20));
+    assert_eq!(db.aggregated_property_int("rocksdb.stats"), None);
+    assert_eq!(db.aggregated_property_int("rocksdb.no-such-property"), None);
 }
 
 #[test]

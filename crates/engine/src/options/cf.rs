@@ -107,7 +107,7 @@ option_table! {
         /// compressed accordingly when they are next merged. For loads in key order, when the upper levels
         /// are not compressed. Otherwise a file is moved only if its own compression, whatever is configured,
         /// is that of the level. Drawback: files that are never merged keep their size. Default: false.
-        move_files_of_any_compression: bool = false, mutable = true, domain["false", "false", "true"];
+        move_files_of_any_compression: bool = false, mutable = true, domain["false", "false", "true"], esker = true;
         /// Compactions copy a data block of an input in its stored form if no other input has entries between
         /// its keys, all its entries are values that stay unchanged, and its compression and layout are those
         /// of the output: its entries are read for the filter and the index, but not merged, encoded and
@@ -115,7 +115,7 @@ option_table! {
         /// tombstones, a compaction filter, a partitioner, blob files, timestamps, a compression dictionary,
         /// block_align or a hash index in data blocks. Set it to false to have a compaction encode everything
         /// again. Default: true.
-        copy_untouched_blocks: bool = true, mutable = true, domain["true", "true", "false"];
+        copy_untouched_blocks: bool = true, mutable = true, domain["true", "true", "false"], esker = true;
         /// Detects, when memtables are flushed, keys that were written in ascending or descending order, in
         /// one stream or in several interleaved ones. Each stream gets a table of its own in the lowest level
         /// where no file overlaps it, with the compression of that level: it is never rewritten, as it would
@@ -127,7 +127,7 @@ option_table! {
         /// them larger. Tables of one flush are synced together. Where a flush of more than four to a disk
         /// comes to less than 64 MiB a second all the same, streams of up to twice their size, below 256 KiB,
         /// go to L0, until they are tried again some 180 flushes later. Default: true.
-        streams_bypass_level0: bool = true, mutable = true, domain["true", "true", "false"];
+        streams_bypass_level0: bool = true, mutable = true, domain["true", "true", "false"], esker = true;
         /// The compaction style. kCompactionStyleLevel: each level is a sorted run ten times as large as the
         /// one above. kCompactionStyleUniversal: sorted runs of similar size are merged, which writes less
         /// and takes up to `max_size_amplification_percent` more space, and twice the space while everything
@@ -141,7 +141,7 @@ option_table! {
         /// keep deletions, which may have to hide ingested rows. Set it before the first row is written, and
         /// back to false when all files are ingested, so that compactions use every level again. Requires
         /// universal compaction and at least three levels. Default: false.
-        cf_allow_ingest_behind: bool = false;
+        cf_allow_ingest_behind: bool = false, since("10.6.0");
         /// The options of universal compaction. A sorted run is a file of L0, or a level; with
         /// `level0_file_num_compaction_trigger` runs or more a compaction may start. Runs are merged, the
         /// newest first, while the next run is at most `size_ratio` percent larger than all before it
@@ -185,7 +185,7 @@ option_table! {
         /// system ignores it. Default: kUnknown.
         last_level_temperature: Temperature = Temperature::UNKNOWN, mutable = true, domain["kUnknown", "kCold"];
         /// The temperature of all other tables. Default: kUnknown.
-        default_write_temperature: Temperature = Temperature::UNKNOWN, mutable = true, domain["kUnknown", "kHot"];
+        default_write_temperature: Temperature = Temperature::UNKNOWN, mutable = true, domain["kUnknown", "kHot"], since("9.1.0");
         /// The compression of tables. Default: kLZ4Compression.
         compression: CompressionType = CompressionType::cheapest(), mutable = true,
             domain["kNoCompression", "kSnappyCompression", "kZlibCompression", "kLZ4Compression", "kZSTD"];
@@ -226,7 +226,7 @@ option_table! {
         /// `rocksdb.seqno.time.map`. Compactions keep the sequence numbers of rows of that age, because they
         /// give the time; that costs a few bits per key where they would be zeroed. 0: not recorded. Default:
         /// 0.
-        preserve_internal_time_seconds: u64 = 0, mutable = true, domain["0", "0", "0", "1", "1000"];
+        preserve_internal_time_seconds: u64 = 0, mutable = true, domain["0", "0", "0", "1", "1000"], since("7.9.0");
         /// Rows of this age in seconds or less stay out of the last level: a compaction to it writes them to
         /// the level above, and older rows go down. With `last_level_temperature` the last level, and with
         /// `cf_paths` its directory, then has data that is rarely read. The times of rows are recorded as for
@@ -235,7 +235,7 @@ option_table! {
         /// tenth more than this age, so the level above may be larger than its target. Streams are flushed
         /// through L0. No effect in FIFO compaction and with fewer than 3 levels. 0: rows of any age may be
         /// in the last level. Default: 0.
-        preclude_last_level_data_seconds: u64 = 0, mutable = true, domain["0", "0", "0", "1", "1000"];
+        preclude_last_level_data_seconds: u64 = 0, mutable = true, domain["0", "0", "0", "1", "1000"], since("7.5.0");
         /// Tables store user-defined timestamps. If false, memtables and WALs have them and a flush cuts them
         /// off: rows of tables have the minimum timestamp, older versions are dropped, and
         /// `full_history_ts_low` rises above the timestamps of the flushed rows, so that reads at older
@@ -243,7 +243,7 @@ option_table! {
         /// which takes their memory once more. Needs timestamps of 8 bytes, a comparator whose name ends with
         /// `.u64ts`, `allow_concurrent_memtable_write=false`, and no `atomic_flush`. A family with timestamps
         /// that was created with another value is refused; it has no effect on other families. Default: true.
-        persist_user_defined_timestamps: bool = true, domain["true", "false"];
+        persist_user_defined_timestamps: bool = true, domain["true", "false"], since("8.3.0");
         /// Writes large values to blob files, and references to them into the tables: compactions then merge
         /// keys and leave values alone, which saves writes if values are large. A read costs one more access,
         /// and overwritten or deleted values take space until their blob file is emptied
@@ -262,7 +262,7 @@ option_table! {
         /// (`Comparator::is_older_version`). Such values stay in blob files when these are emptied. Drawback:
         /// reads of old versions cost one more access. 0, or more than `min_blob_size`: `min_blob_size`
         /// applies. Default: 0.
-        min_older_version_blob_size: u64 = 0, mutable = true, domain["0", "0", "1", "20", "100"];
+        min_older_version_blob_size: u64 = 0, mutable = true, domain["0", "0", "1", "20", "100"], esker = true;
         /// The size in bytes at which a blob file is closed and another begun. Each flush, and each thread of
         /// a compaction, that writes a blob begins a file. Garbage is collected in whole files: larger files
         /// are emptied later. Default: 256 MiB.
@@ -307,10 +307,10 @@ option_table! {
         /// which is verified whenever the entry is read: 0, 1, 2, 4 or 8. A corrupt entry is an error that
         /// names file, block and key. Costs four more bytes per entry, and makes reads of cached blocks
         /// slower. 0: no checksums. Default: 0.
-        block_protection_bytes_per_key: u32 = 0, range(0, 8), domain["0", "0", "1", "2", "4", "8"];
+        block_protection_bytes_per_key: u32 = 0, range(0, 8), domain["0", "0", "1", "2", "4", "8"], since("8.3.0");
         /// With `memtable_protection_bytes_per_key`: searches and insertions also verify the rows they
         /// compare with, so that a row with a corrupt key is not missed silently. Default: false.
-        memtable_verify_per_key_checksum_on_seek: bool = false, mutable = true, domain["true", "false"];
+        memtable_verify_per_key_checksum_on_seek: bool = false, mutable = true, domain["true", "false"], since("10.8.0");
         /// The size of the Bloom filter of each memtable, as a fraction of `write_buffer_size`, which
         /// includes it: 0 to 0.25. It contains whole keys with `memtable_whole_key_filtering`, and prefixes
         /// with a `prefix_extractor`; without either there is no filter. Gets and MultiGets, and seeks that
@@ -325,14 +325,14 @@ option_table! {
         /// Verifies the order of the rows around the result of each search in a memtable, and of each row of
         /// a scan and the previous one: rows out of order are an error. Requires no checksums. Default:
         /// false.
-        paranoid_memory_checks: bool = false, mutable = true, domain["false", "false", "true"];
+        paranoid_memory_checks: bool = false, mutable = true, domain["false", "false", "true"], since("9.7.0");
         /// The effort to erase the blocks of replaced files from the block cache, where they would wait for
         /// eviction. 0: none; 1: until the first block that is absent; 11, 69, 230: while nine tenths, half,
         /// a tenth of the blocks are expected to be present; 10000: every block is looked up. Costs the
         /// background thread that deletes the file one lock per block. A checkpoint in the same cache has
         /// blocks of its own, so no other database loses blocks. Drawback: if most data is not cached, large
         /// values look up absent blocks. No effect with allow_mmap_reads. Default: 0.
-        uncache_aggressiveness: u32 = 0, domain["0", "0", "1", "300", "10000"];
+        uncache_aggressiveness: u32 = 0, domain["0", "0", "1", "300", "10000"], since("9.4.0");
     }
     components {
         /// The directories of the family's tables; see [`db_paths`](crate::Options::db_paths). Empty: those
@@ -571,11 +571,11 @@ option_table! {
         /// 0.75. Default: 0.75.
         data_block_hash_table_util_ratio: f64 = 0.75, mutable = true, domain["0.75", "0.3", "2"];
         /// Keys of data blocks omit the prefix they share with the previous key. Default: true.
-        use_delta_encoding: bool = true, mutable = true, domain["true", "true", "false"];
+        use_delta_encoding: bool = true, mutable = true, domain["true", "true", "false"], since("9.0.0");
         /// Stores the values of a data block after all its keys, which RocksDB searches faster if values are
         /// large, and which compresses better; RocksDB before 11.0 refuses such tables. Esker restores the
         /// usual layout when it reads a block, which costs a copy of the block. Default: false.
-        separate_key_value_in_data_block: bool = false, mutable = true, domain["false", "false", "true"];
+        separate_key_value_in_data_block: bool = false, mutable = true, domain["false", "false", "true"], since("11.0.0");
         /// Compresses the index like data blocks. Default: true.
         enable_index_compression: bool = true, mutable = true, domain["true", "false"];
         /// The size in bytes of a partition of the index and of the filter, if they are partitioned. Default:
@@ -586,7 +586,7 @@ option_table! {
         partition_filters: bool = false, mutable = true, domain["true", "false"];
         /// Ends the partitions of a filter where they are full, and not at the partitions of the index, as
         /// RocksDB before 9.6 did. Default: true.
-        decouple_partitioned_filters: bool = true, mutable = true, domain["true", "false"];
+        decouple_partitioned_filters: bool = true, mutable = true, domain["true", "false"], since("9.6.0");
         /// The percentage of `block_size`, and of `metadata_block_size`, by which a block may end early if
         /// the next entry does not fit. Default: 10.
         block_size_deviation: i32 = 10, mutable = true, range(0, 100), domain["0", "10", "100"];
@@ -648,7 +648,7 @@ option_table! {
         /// of more data than fits then costs no insertions, and leaves frequently read blocks in place. A
         /// second read through the page cache is cheap; with use_direct_reads, or with a secondary cache, all
         /// blocks are inserted at once. Default: false.
-        caches_first_reads: bool = false, domain["true", "false"];
+        caches_first_reads: bool = false, domain["true", "false"], esker = true;
     }
     components {
         /// The cache of blocks. Databases that share a cache share its capacity, and never see each other's

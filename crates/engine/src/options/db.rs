@@ -101,7 +101,7 @@ option_table! {
         /// thread writes a range of at least 16 MiB and one output file. A family with a compaction filter,
         /// a partitioner or collectors of table properties is left alone: they may not expect several
         /// threads. Default: 0.
-        max_idle_subcompactions: u32 = 0, mutable = true, range(0, 256), domain["0", "0", "1", "2"];
+        max_idle_subcompactions: u32 = 0, mutable = true, range(0, 256), domain["0", "0", "1", "2"], esker = true;
         /// The bytes of WAL beyond which the family that keeps the oldest WAL is flushed. 0 means four times
         /// the sum of all families' `write_buffer_size * max_write_buffer_number`. Unlike in RocksDB the
         /// limit also applies with a single family, so that a forgotten option never fills a disk. Default:
@@ -143,7 +143,7 @@ option_table! {
         /// at all is refused, as after a repair, or a loss of power in the middle of an open; a copy without
         /// WALs is opened once without the option. A WAL that is missing is noticed without the option too.
         /// Default: false.
-        track_and_verify_wals: bool = false, domain["false", "true"];
+        track_and_verify_wals: bool = false, domain["false", "true"], since("9.11.0");
         /// Records each closed WAL in the MANIFEST, with its size, when a sync has made it durable, until no
         /// recovery needs it. An open for writing compares: a recorded WAL that is missing or shorter is
         /// `Corruption`, whatever `wal_recovery_mode` says. RocksDB from 6.15 on reads and writes the
@@ -192,7 +192,7 @@ option_table! {
         write_dbid_to_manifest: bool = true, domain["true", "true", "false"];
         /// Writes the database's id to the file IDENTITY. If false, no file is written, and an existing one
         /// stays; not false together with `write_dbid_to_manifest`. Default: true.
-        write_identity_file: bool = true;
+        write_identity_file: bool = true, since("9.7.0");
         /// The size of the MANIFEST in bytes at which a new one is begun. Default: 1 GiB.
         max_manifest_file_size: u64 = 1 << 30, range(0, u64::MAX), domain["4096", "1073741824"];
         /// Asks the kernel to write table files out each time this many bytes were appended, so that the
@@ -222,18 +222,18 @@ option_table! {
         bgerror_resume_retry_interval: u64 = 1_000_000, domain["1000", "1000000"];
         /// The period in milliseconds at which a follower reads its leader's new files
         /// (`Db::open_as_follower`). Default: 10000.
-        follower_refresh_catchup_period_ms: u64 = 10_000;
+        follower_refresh_catchup_period_ms: u64 = 10_000, since("9.4.0");
         /// The number of retries of a failed catch-up of a follower before the next period. Default: 10.
-        follower_catchup_retry_count: u64 = 10;
+        follower_catchup_retry_count: u64 = 10, since("9.4.0");
         /// The delay between the retries of a follower's failed catch-up, in milliseconds. Default: 100.
-        follower_catchup_retry_wait_ms: u64 = 100;
+        follower_catchup_retry_wait_ms: u64 = 100, since("9.4.0");
         /// Reads table files bypassing the page cache (`O_DIRECT`). Default: false.
         use_direct_reads: bool = false, domain["false", "false", "true"];
         /// Flushes and compactions write table files bypassing the page cache (`O_DIRECT`). Default: false.
         use_direct_io_for_flush_and_compaction: bool = false, domain["true", "false"];
         /// Compactions read tables and blob files bypassing the page cache (`O_DIRECT`), independently of
         /// users' reads, so that they evict nothing from it. `use_direct_reads` implies it. Default: false.
-        use_direct_io_for_compaction_reads: bool = false, domain["true", "false"];
+        use_direct_io_for_compaction_reads: bool = false, domain["true", "false"], since("11.9.0");
         /// Reads table files through a memory map. Not together with `use_direct_reads`. Default: false.
         allow_mmap_reads: bool = false, domain["true", "false"];
         /// Advises the kernel that table and blob files for users' reads are accessed randomly, so that a Get
@@ -248,7 +248,7 @@ option_table! {
         /// The size in bytes of reads of WALs by recovery, secondaries and followers; 0: 256 KiB. Default: 0.
         log_readahead_size: usize = 0, domain["0", "32768", "1048576"];
         /// Verifies the checksums of blocks that compactions read. Default: true.
-        verify_checksums_in_compaction: bool = true;
+        verify_checksums_in_compaction: bool = true, esker = true;
         /// The checksum of each whole table file, which is computed while the file is written and recorded in
         /// the MANIFEST, for `Db::verify_file_checksums`, `esker verify` and programs that copy files:
         /// FileChecksumGenCrc32cFactory, or nullptr for none. Default: nullptr.
@@ -262,9 +262,9 @@ option_table! {
         /// longest ago first, reading at this rate in bytes per second, bypassing the page cache if possible.
         /// Corruption is reported by the event `CorruptionFound`. 0: never. `Db::set_verify_rate` changes it
         /// while the database is open. Default: 0.
-        verify_rate_bytes_per_sec: u64 = 0, mutable = true, domain["0", "1048576", "1073741824"];
+        verify_rate_bytes_per_sec: u64 = 0, mutable = true, domain["0", "1048576", "1073741824"], esker = true;
         /// Stops writes once that verification has found corruption. Default: false.
-        verify_stops_writes: bool = false;
+        verify_stops_writes: bool = false, esker = true;
         /// The size in bytes of the info log `LOG` at which it is renamed to `LOG.old.MICROS` and another one
         /// begun; 0: no limit. Default: 0.
         max_log_file_size: u64 = 0, domain["0", "4096", "1048576"];
@@ -295,7 +295,7 @@ option_table! {
         /// have, is not at RocksDB's default and affects results, durability or space (`OptionsFile::lost`):
         /// with `NotSupported`, which names all of them. Otherwise each is reported by an event and a line in
         /// the LOG, and the database opens. Default: false.
-        strict_options_file: bool = false, domain["false", "true"];
+        strict_options_file: bool = false, domain["false", "true"], esker = true;
     }
     components {
         /// The options of families that are not in [`column_families`](Options::column_families).

@@ -11,7 +11,7 @@ use base::{Error, Result};
 use vfs::{FileSystem, OpenOptions};
 
 use super::table::{OptionRow, OptionTable};
-use super::{ColumnFamilyOptions, Options};
+use super::{BlockBasedOptions, ColumnFamilyOptions, Options};
 use crate::options::names::DEFAULT_COLUMN_FAMILY;
 use crate::options::names::Merger;
 use crate::options::names::stored_merger;
@@ -19,44 +19,6 @@ use crate::options::names::stored_merger;
 /// The release of RocksDB that OPTIONS files name if no earlier file named another and no option needs a
 /// later one: the oldest release whose options are written.
 pub const ROCKSDB_VERSION: &str = "7.8.3";
-
-/// Options that no RocksDB has.
-const NOT_ROCKSDBS: &[&str] = &[
-    "caches_first_reads",
-    "copy_untouched_blocks",
-    "max_idle_subcompactions",
-    "min_older_version_blob_size",
-    "streams_bypass_level0",
-    "strict_options_file",
-    "move_files_of_any_compression",
-    "verify_checksums_in_compaction",
-    "verify_rate_bytes_per_sec",
-    "verify_stops_writes",
-];
-
-/// Options that are newer than the release that OPTIONS files name by default, each with its first release:
-/// older releases would refuse a file with such an option. If such an option is not at its default, the file
-/// names a release that knows the option, so that older releases may ignore it.
-const LATER_THAN_OURS: &[(&str, &str)] = &[
-    ("block_protection_bytes_per_key", "8.3.0"),
-    ("decouple_partitioned_filters", "9.6.0"),
-    ("separate_key_value_in_data_block", "11.0.0"),
-    ("use_delta_encoding", "9.0.0"),
-    ("follower_refresh_catchup_period_ms", "9.4.0"),
-    ("follower_catchup_retry_count", "9.4.0"),
-    ("follower_catchup_retry_wait_ms", "9.4.0"),
-    ("paranoid_memory_checks", "9.7.0"),
-    ("write_identity_file", "9.7.0"),
-    ("preserve_internal_time_seconds", "7.9.0"),
-    ("preclude_last_level_data_seconds", "7.5.0"),
-    ("persist_user_defined_timestamps", "8.3.0"),
-    ("uncache_aggressiveness", "9.4.0"),
-    ("memtable_veirfy_per_key_checksum_on_seek", "10.8.0"),
-    ("use_direct_io_for_compaction_reads", "11.9.0"),
-    ("cf_allow_ingest_behind", "10.6.0"),
-    ("default_write_temperature", "9.1.0"),
-    ("track_and_verify_wals", "9.11.0"),
-];
 
 /// Options that RocksDB has misspelt, or writes with capitals, and their names in the file: RocksDB still
 /// reads the misspelt names, and older releases read no other.
@@ -77,6 +39,14 @@ fn name_in_file(name: &str) -> &str {
 pub(super) fn right_name(name: &str) -> &str {
     let misspelt = MISSPELT.iter().find(|(_, wrong)| *wrong == name);
     misspelt.map_or(name, |(right, _)| right)
+}
+
+/// The first release of RocksDB that has the option, if that is later than [`ROCKSDB_VERSION`].
+fn release_of(name: &str) -> Option<&'static str> {
+    let of_database = Options::row(name).and_then(|row| row.since);
+    let of_family = ColumnFamilyOptions::row(name).and_then(|row| row.since);
+    let of_table = BlockBasedOptions::row(name).and_then(|row| row.since);
+    of_database.or(of_family).or(of_table)
 }
 
 /// Entries that stand for components or are written by other code, and so are in no option table.
@@ -378,10 +348,8 @@ impl Section {
             before.is_some_and(|section| section.get(name_in_file(name)).or(section.get(name)).is_some())
         };
         let is_left_out = |row: &&OptionRow<S>| {
-            NOT_ROCKSDBS.contains(&row.name)
-                || LATER_THAN_OURS
-                    .iter()
-                    .any(|(later, _)| *later == name_in_file(row.name))
+            row.esker
+                || row.since.is_some()
                     && (row.get)(options) == (row.get)(&defaults)
                     && !stood_before(row.name)
         };
@@ -510,14 +478,14 @@ impl OptionsFile {
     pub(crate) fn name_release(&mut self) {
         let named = self.sections.iter().flat_map(|section| &section.entries);
         let needed = named.flat_map(|(name, value)| {
-            let later = LATER_THAN_OURS.iter().filter(move |(later, _)| later == name);
             let inner = super::compression::LATER.iter().filter(move |(later, _)| {
                 name.ends_with("compression_opts") && value.contains(&format!("{later}="))
             });
             let of_styles = super::compaction::LATER.iter().filter(move |(later, _)| {
                 name.starts_with("compaction_options_") && value.contains(&format!("{later}="))
             });
-            later.chain(inner).chain(of_styles).map(|(_, release)| *release)
+            let inner = inner.chain(of_styles).map(|(_, release)| *release);
+            inner.chain(release_of(right_name(name)))
         });
         let Some(needed) = needed.max_by_key(|release| release_number(release)) else {
             return;

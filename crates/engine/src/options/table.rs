@@ -1,6 +1,6 @@
 //! Each option is declared once, as a row: name, type, default, range, whether it may change while the
-//! database runs, documentation, and values that random tests draw from. The struct, its default, the OPTIONS
-//! file, the flags of the tools and `options.md` all come from that row.
+//! database runs, documentation, values that random tests draw from, and whether RocksDB has it. The struct,
+//! its default, the OPTIONS file, the flags of the tools and `options.md` all come from that row.
 
 use base::{Error, Result, Temperature};
 use codec::checksum::ChecksumType;
@@ -46,6 +46,12 @@ pub struct OptionRow<S> {
     pub range: Option<OptionRange>,
     /// Values that random tests draw from, as text.
     pub domain: &'static [&'static str],
+    /// The first release of RocksDB with the option, if OPTIONS files name an older one by default: older
+    /// releases refuse a file with the option. A file with the option at another value than its default names
+    /// a release that has it, so that older releases may ignore it.
+    pub since: Option<&'static str>,
+    /// True if no RocksDB has the option: OPTIONS files are written without it.
+    pub esker: bool,
     /// The option's value as text.
     pub get: fn(&S) -> String,
     /// Sets the option from text; `None` if the text is not a value of the option's type.
@@ -98,8 +104,8 @@ impl<S> OptionRow<S> {
 }
 
 /// Declares an options struct from its rows. A row reads `name: Type = default, [mutable,] [range(low,
-/// high),] [domain["a", "b"],];` under its doc comment; `components` are fields that are objects rather than
-/// settings and never appear in a file.
+/// high),] [domain["a", "b"],] [since("9.4.0"),] [esker,];` under its doc comment; `components` are fields
+/// that are objects rather than settings and never appear in a file.
 macro_rules! option_table {
     (
         $(#[$struct_meta:meta])*
@@ -110,6 +116,8 @@ macro_rules! option_table {
                     $(, mutable = $mutable:literal)?
                     $(, range($low:expr, $high:expr))?
                     $(, domain[$($value:literal),+])?
+                    $(, since($since:literal))?
+                    $(, esker = $esker:literal)?
                 ;
             )+
         }
@@ -144,6 +152,8 @@ macro_rules! option_table {
                         mutable: false $( || $mutable )?,
                         range: $crate::options::table::option_table!(@range $type $(, $low, $high)?),
                         domain: &[ $( $($value),+ )? ],
+                        since: $crate::options::table::option_table!(@since $($since)?),
+                        esker: false $( || $esker )?,
                         get: |options| options.$field.text(),
                         set: |options, text| {
                             options.$field = options.$field.parse_onto(text)?;
@@ -156,6 +166,8 @@ macro_rules! option_table {
             }
         }
     };
+    (@since) => { None };
+    (@since $since:literal) => { Some($since) };
     (@range $type:ty) => { None };
     (@range $type:ty, $low:expr, $high:expr) => {
         Some($crate::options::number::Bounds::<$type>($low, $high).range())

@@ -1,6 +1,5 @@
 //! Queries about an open database: properties under RocksDB's names, sizes of key ranges, live files.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,9 +9,7 @@ use manifest::{FileMetadata, Version};
 use sst::BlockCache;
 
 use crate::read::approximate_size::approximate_size;
-use crate::report::dump_stats::cache_stats;
-use crate::report::dump_stats::file_histogram;
-use crate::report::table_properties;
+use crate::report::properties::{Aggregation, Property, Query};
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::handle::Db;
 
@@ -112,106 +109,47 @@ impl Db {
             .collect()
     }
 
-    /// Returns a property of `family` or of the database as text, by its name; `None` if the property does
-    /// not exist. The names are RocksDB's, and some of Esker's:
-    ///
-    /// * about files: `rocksdb.num-files-at-level<N>`, `rocksdb.live-sst-files-size-at-temperature<N>`,
-    ///   `rocksdb.sstables`, `rocksdb.levelstats`, `rocksdb.blob-stats`
-    /// * about work: `rocksdb.stats`, `rocksdb.cfstats`, `rocksdb.cf-file-histogram`,
-    ///   `rocksdb.cf-write-stall-stats`, `rocksdb.db-write-stall-stats`, `rocksdb.options-statistics`,
-    ///   `esker.write-cost` (the cost of flushes and compactions), `esker.verify` (the progress of the
-    ///   background verification of files)
-    /// * about tables: `rocksdb.aggregated-table-properties`, the same with `-at-level<N>`,
-    ///   `rocksdb.compression-ratio-at-level<N>`. These open tables that are not open; `None` if that fails.
-    /// * about memory: `rocksdb.block-cache-entry-stats` (and `rocksdb.fast-block-cache-entry-stats`, which
-    ///   is the same, since counting is cheap), `esker.memory` (see [`Db::memory`]), `esker.pins` (see
-    ///   [`Db::pins`]), and as a number `esker.block-cache-usage-of-family` (the bytes of the block cache
-    ///   that `family` uses, if several families share it)
-    /// * about WALs, as numbers: `esker.oldest-wal-number` and `esker.oldest-wal-age-micros`, the oldest WAL
-    ///   with rows of `family` that are in no table, and the time since its creation or since recovery found
-    ///   it; 0 without such a WAL
-    /// * the progress of a secondary or follower: `esker.secondary`, and as numbers
-    ///   `esker.secondary-sequence-number` and `esker.secondary-age-micros` (the time since its data was up
-    ///   to date)
-    /// * the numbers of [`property_int`](Db::property_int), as text
+    /// Returns a property of `family` or of the database as text, by its name: RocksDB's `GetProperty`.
+    /// `None` if no property has that name, or if it has no value: a cache that does not exist, a level that
+    /// the family does not have, tables that cannot be opened. [`Property::ALL`] has the names.
     pub fn property(&self, family: &ColumnFamily, name: &str) -> Option<String> {
-        let inner = self.inner();
-        if inner.is_closed() {
-            return None;
-        }
-        if let Some(number) = inner.property_int(&family.0, name) {
-            return Some(number.to_string());
-        }
-        let version = family.0.super_version.load().version.clone();
-        if let Some(level) = name.strip_prefix("rocksdb.num-files-at-level") {
-            let level: usize = level.parse().ok()?;
-            return (level < version.num_levels()).then(|| version.files(level).len().to_string());
-        }
-        if let Some(temperature) = name.strip_prefix("rocksdb.live-sst-files-size-at-temperature") {
-            let temperature: u8 = temperature.parse().ok()?;
-            let files = version
-                .all_files()
-                .filter(|(_, file)| file.temperature.0 == temperature);
-            return Some(files.map(|(_, file)| file.size).sum::<u64>().to_string());
-        }
-        if let Some(level) = name.strip_prefix("rocksdb.compression-ratio-at-level") {
-            let level: usize = level.parse().ok().filter(|level| *level < version.num_levels())?;
-            let ratio = table_properties::compression_ratio(&family.0, &version, level).ok()?;
-            return Some(format!("{ratio:.6}"));
-        }
-        if let Some(level) = name.strip_prefix("rocksdb.aggregated-table-properties") {
-            let level = match level.strip_prefix("-at-level") {
-                None if level.is_empty() => None,
-                None => return None,
-                Some(level) => Some(level.parse().ok().filter(|level| *level < version.num_levels())?),
-            };
-            return table_properties::aggregated(&family.0, &version, level).ok();
-        }
-        match name {
-            "esker.secondary" => Some(inner.secondary.as_ref()?.status().to_string()),
-            "rocksdb.levelstats" => Some(level_stats(&version)),
-            "rocksdb.sstables" => Some(sstables(&version)),
-            "rocksdb.blob-stats" => Some(BlobStats::of(&version).to_string()),
-            "rocksdb.stats" => Some(format!(
-                "{}{}",
-                inner.family_stats(&family.0, &version),
-                inner.db_stats()
-            )),
-            "rocksdb.cfstats" => Some(format!(
-                "{}{}",
-                inner.family_stats(&family.0, &version),
-                file_histogram(&family.0)
-            )),
-            "rocksdb.cfstats-no-file-histogram" => Some(inner.family_stats(&family.0, &version)),
-            "rocksdb.cf-file-histogram" => Some(file_histogram(&family.0)),
-            "esker.write-cost" => Some(inner.write_cost(&family.0, &version)),
-            "rocksdb.dbstats" => Some(inner.db_stats()),
-            "rocksdb.db-write-stall-stats" => {
-                Some(format!("Write Stall (count): {}\n", inner.stats.stalls().text()))
-            }
-            "rocksdb.cf-write-stall-stats" => {
-                let state = inner.state.lock();
-                let own = state.families.get(&family.0.id)?;
-                Some(format!("Write Stall (count): {}\n", own.stats.stalls.text()))
-            }
-            "esker.memory" => Some(inner.memory().to_string()),
-            "esker.pins" => Some(inner.pins().to_string()),
-            "esker.verify" => Some(inner.verify_progress().to_string()),
-            "rocksdb.block-cache-entry-stats" | "rocksdb.fast-block-cache-entry-stats" => {
-                family.0.tables.block_cache().map(cache_stats)
-            }
-            "rocksdb.options-statistics" => Some(inner.options.statistics.as_ref()?.to_string()),
-            _ => None,
-        }
+        let (property, query) = self.query(family, name)?;
+        property.text(&query)
     }
 
-    /// Returns a property whose value is a number; `None` if the property does not exist.
+    /// Returns a property whose value is a number ([`PropertyKind::Int`](crate::PropertyKind)): RocksDB's
+    /// `GetIntProperty`. `None` in the cases of [`property`](Db::property).
     pub fn property_int(&self, family: &ColumnFamily, name: &str) -> Option<u64> {
-        let inner = self.inner();
-        match inner.is_closed() {
-            true => None,
-            false => inner.property_int(&family.0, name),
+        let (property, query) = self.query(family, name)?;
+        property.int(&query)
+    }
+
+    /// Returns the sum of a number over all column families: RocksDB's `GetAggregatedIntProperty`. A block
+    /// cache that several families share counts once. `None` if a family has no such number.
+    pub fn aggregated_property_int(&self, name: &str) -> Option<u64> {
+        let mut counted: Vec<Arc<BlockCache>> = Vec::new();
+        let mut sum = 0_u64;
+        for family in self.column_families() {
+            let (property, query) = self.query(&family, name)?;
+            let number = property.int(&query)?;
+            if property.aggregation == Aggregation::BlockCaches {
+                let cache = self.block_cache(&family)?;
+                if counted.iter().any(|known| Arc::ptr_eq(known, &cache)) {
+                    continue;
+                }
+                counted.push(cache);
+            }
+            sum = sum.wrapping_add(number);
         }
+        Some(sum)
+    }
+
+    /// The property of that name, and the query for its value; `None` if the database is closed.
+    fn query<'a>(&'a self, family: &'a ColumnFamily, name: &str) -> Option<(&'static Property, Query<'a>)> {
+        let inner = self.inner();
+        let property = Property::of_name(name).filter(|_| !inner.is_closed())?;
+        let number = property.number_in(name)?;
+        Some((property, Query::new(inner, &family.0, number)))
     }
 
     /// Resets the counters of jobs, writes and stalls in `rocksdb.stats` to 0. The
@@ -279,79 +217,4 @@ fn live_file(family: &Family, level: usize, file: &FileMetadata) -> LiveFile {
         file_checksum_func_name: checksum.map_or_else(String::new, |checksum| checksum.func_name.clone()),
         file_checksum: checksum.map_or_else(Vec::new, |checksum| checksum.value.to_vec()),
     }
-}
-
-/// Totals of the blob files of a version.
-pub(crate) struct BlobStats {
-    files: usize,
-    /// The bytes of all blob files of the version.
-    pub file_size: u64,
-    /// The bytes of records that no table refers to.
-    pub garbage_size: u64,
-}
-
-impl BlobStats {
-    pub fn of(version: &Version) -> BlobStats {
-        let blobs = version.blob_files().values();
-        blobs.fold(
-            BlobStats {
-                files: version.blob_files().len(),
-                file_size: 0,
-                garbage_size: 0,
-            },
-            |stats, blob| BlobStats {
-                file_size: stats.file_size.saturating_add(blob.file_size()),
-                garbage_size: stats.garbage_size.saturating_add(blob.garbage_blob_bytes),
-                ..stats
-            },
-        )
-    }
-}
-
-impl fmt::Display for BlobStats {
-    /// The text of RocksDB's `rocksdb.blob-stats`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let used = self.file_size.saturating_sub(self.garbage_size);
-        let amplification = match used {
-            0 => 0.0,
-            used => self.file_size as f64 / used as f64,
-        };
-        write!(
-            f,
-            "Number of blob files: {}\nTotal size of blob files: {}\nTotal size of garbage in blob files: {}\n\
-             Blob file space amplification: {amplification}\n",
-            self.files, self.file_size, self.garbage_size
-        )
-    }
-}
-
-fn level_stats(version: &Version) -> String {
-    let mut out = String::from("Level Files Size(MB)\n--------------------\n");
-    for level in 0..version.num_levels() {
-        let megabytes = version.level_bytes(level) as f64 / 1048576.0;
-        out.push_str(&format!(
-            "{level:3} {:8} {megabytes:8.0}\n",
-            version.files(level).len()
-        ));
-    }
-    out
-}
-
-fn sstables(version: &Version) -> String {
-    let mut out = String::new();
-    for level in 0..version.num_levels() {
-        out.push_str(&format!("--- level {level} ---\n"));
-        for file in version.files(level) {
-            out.push_str(&format!(
-                " {}:{}[{} .. {}][{} .. {}]\n",
-                file.number,
-                file.size,
-                file.smallest_seqno,
-                file.largest_seqno,
-                file.smallest_user_key().escape_ascii(),
-                file.largest_user_key().escape_ascii()
-            ));
-        }
-    }
-    out
 }

@@ -59,56 +59,9 @@ impl EventListener for Listeners {
                 seen.flushes.remove(job);
                 seen.compactions.remove(job);
             }
-            Event::CompactionBegun {
-                family,
-                job,
-                inputs,
-                reason,
-                output_level,
-                ..
-            } => {
-                let known = (inputs.clone(), *reason);
-                self.seen.lock().compactions.insert(*job, known);
-                let info = self.compaction(family, *job, *output_level, &[]);
-                self.notify_compaction(Callback::CompactionBegin, "onCompactionBeginProxy", &info);
-            }
-            Event::Compacted {
-                family,
-                job,
-                output_level,
-                outputs,
-                bytes_read,
-                bytes_written,
-                entries_read,
-                entries_written,
-                micros,
-                compression,
-                ..
-            } => {
-                let mut info = self.compaction(family, *job, *output_level, outputs);
-                info.compression = *compression as u8 as i8;
-                info.stats.elapsed_micros = *micros;
-                info.stats.num_input_records = *entries_read;
-                info.stats.num_output_records = *entries_written;
-                info.stats.total_input_bytes = *bytes_read;
-                info.stats.total_output_bytes = *bytes_written;
-                self.notify_compaction(Callback::CompactionCompleted, "onCompactionCompletedProxy", &info);
-            }
-            Event::Moved {
-                family,
-                job,
-                output_level,
-                inputs,
-                ..
-            } => {
-                // The compaction only moved the files: the outputs are the inputs, in another level.
-                let moved: Vec<u64> = inputs.iter().flat_map(|(_, files)| files).copied().collect();
-                let known = (inputs.clone(), CompactionReason::ManualCompaction);
-                self.seen.lock().compactions.entry(*job).or_insert(known);
-                let info = self.compaction(family, *job, *output_level, &moved);
-                self.notify_compaction(Callback::CompactionBegin, "onCompactionBeginProxy", &info);
-                self.notify_compaction(Callback::CompactionCompleted, "onCompactionCompletedProxy", &info);
-            }
+            Event::CompactionBegun { .. } => self.notify_compaction_begun(event),
+            Event::Compacted { .. } => self.notify_compacted(event),
+            Event::Moved { .. } => self.notify_moved(event),
             Event::Ingested { family, files, .. } => self.notify_ingested(family, files),
             Event::TableCreationStarted {
                 family,
@@ -128,26 +81,7 @@ impl EventListener for Listeners {
                 let made = (0, &TableProperties::default(), Some(error));
                 self.notify_table(family, *job, path, *reason as i8, Some(made));
             }
-            Event::TableCreated {
-                family,
-                job,
-                file,
-                bytes,
-                properties,
-                ..
-            } => {
-                let reason = {
-                    let mut seen = self.seen.lock();
-                    seen.tables.insert(*file, (**properties).clone());
-                    match (seen.flushes.contains_key(job), seen.compactions.contains_key(job)) {
-                        (true, _) => FLUSH,
-                        (_, true) => COMPACTION,
-                        _ => RECOVERY,
-                    }
-                };
-                let path = self.table_path(*file);
-                self.notify_table(family, *job, &path, reason, Some((*bytes, properties, None)));
-            }
+            Event::TableCreated { .. } => self.notify_table_created(event),
             Event::FileDeleted { path } => {
                 let name = path.rsplit('/').next().unwrap_or(path);
                 if let Some(FileKind::Table(number)) = filename::parse(name) {
@@ -163,18 +97,7 @@ impl EventListener for Listeners {
             } => self.notify_stall(family, *previous, *condition),
             Event::BackgroundError { action, error, .. } => self.notify_error(action, error),
             Event::ErrorRecoveryEnded { background_error, .. } => {
-                for listener in &self.list {
-                    listener.call(
-                        Callback::ErrorRecoveryCompleted,
-                        "onErrorRecoveryCompleted",
-                        "(Lorg/rocksdb/Status;)V",
-                        |env, classes| {
-                            Ok(vec![jvalue {
-                                l: status_of(env, classes.class(STATUS), Some(background_error))?,
-                            }])
-                        },
-                    );
-                }
+                self.notify_recovery_completed(background_error);
             }
             _ => {}
         }
@@ -244,6 +167,115 @@ impl EventListener for Listeners {
                     let info: jobject =
                         classes.object(env, "org/rocksdb/FileOperationInfo", signature, &arguments)?;
                     Ok(vec![jvalue { l: info }])
+                },
+            );
+        }
+    }
+}
+
+/// The notifications that take several steps.
+impl Listeners {
+    fn notify_compaction_begun(&self, event: &Event) {
+        let Event::CompactionBegun {
+            family,
+            job,
+            inputs,
+            reason,
+            output_level,
+            ..
+        } = event
+        else {
+            return;
+        };
+        let known = (inputs.clone(), *reason);
+        self.seen.lock().compactions.insert(*job, known);
+        let info = self.compaction(family, *job, *output_level, &[]);
+        self.notify_compaction(Callback::CompactionBegin, "onCompactionBeginProxy", &info);
+    }
+
+    fn notify_compacted(&self, event: &Event) {
+        let Event::Compacted {
+            family,
+            job,
+            output_level,
+            outputs,
+            bytes_read,
+            bytes_written,
+            entries_read,
+            entries_written,
+            micros,
+            compression,
+            ..
+        } = event
+        else {
+            return;
+        };
+        let mut info = self.compaction(family, *job, *output_level, outputs);
+        info.compression = *compression as u8 as i8;
+        info.stats.elapsed_micros = *micros;
+        info.stats.num_input_records = *entries_read;
+        info.stats.num_output_records = *entries_written;
+        info.stats.total_input_bytes = *bytes_read;
+        info.stats.total_output_bytes = *bytes_written;
+        self.notify_compaction(Callback::CompactionCompleted, "onCompactionCompletedProxy", &info);
+    }
+
+    /// Notifies of the begin and the end of a compaction that only moved files: its outputs are its inputs,
+    /// in another level.
+    fn notify_moved(&self, event: &Event) {
+        let Event::Moved {
+            family,
+            job,
+            output_level,
+            inputs,
+            ..
+        } = event
+        else {
+            return;
+        };
+        let moved: Vec<u64> = inputs.iter().flat_map(|(_, files)| files).copied().collect();
+        let known = (inputs.clone(), CompactionReason::ManualCompaction);
+        self.seen.lock().compactions.entry(*job).or_insert(known);
+        let info = self.compaction(family, *job, *output_level, &moved);
+        self.notify_compaction(Callback::CompactionBegin, "onCompactionBeginProxy", &info);
+        self.notify_compaction(Callback::CompactionCompleted, "onCompactionCompletedProxy", &info);
+    }
+
+    fn notify_table_created(&self, event: &Event) {
+        let Event::TableCreated {
+            family,
+            job,
+            file,
+            bytes,
+            properties,
+            ..
+        } = event
+        else {
+            return;
+        };
+        let reason = {
+            let mut seen = self.seen.lock();
+            seen.tables.insert(*file, (**properties).clone());
+            match (seen.flushes.contains_key(job), seen.compactions.contains_key(job)) {
+                (true, _) => FLUSH,
+                (_, true) => COMPACTION,
+                _ => RECOVERY,
+            }
+        };
+        let path = self.table_path(*file);
+        self.notify_table(family, *job, &path, reason, Some((*bytes, properties, None)));
+    }
+
+    fn notify_recovery_completed(&self, background_error: &Error) {
+        for listener in &self.list {
+            listener.call(
+                Callback::ErrorRecoveryCompleted,
+                "onErrorRecoveryCompleted",
+                "(Lorg/rocksdb/Status;)V",
+                |env, classes| {
+                    Ok(vec![jvalue {
+                        l: status_of(env, classes.class(STATUS), Some(background_error))?,
+                    }])
                 },
             );
         }
