@@ -1,7 +1,6 @@
 //! Tests of the tests: bugs are planted one at a time, and a named test must find each.
 
 mod c_interface;
-mod checkout;
 mod directories;
 mod disk;
 mod encryption;

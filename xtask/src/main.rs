@@ -5,9 +5,11 @@ mod book;
 mod c_speed;
 mod canary;
 mod capi;
+mod checkout;
 mod ci;
 mod circles;
 mod cross;
+mod delays;
 mod dist;
 mod dist_place;
 mod features;
@@ -50,8 +52,8 @@ cargo xtask VERB
                     passed to cargo test, without microbenchmarks
   ci [static]       run the checks that a change must pass; static is the part without tests
   nightly [--part K/N]
-                    run the checks that take too long for every change: fresh seeds, planted bugs, loom, sanitizers, fuzzing,
-                    comparisons with RocksDB, and the book; docs/lab/nightly.md records each piece; --list lists the parts,
+                    run the checks that take too long for every change: fresh seeds, planted bugs, delays, loom, sanitizers,
+                    fuzzing, comparisons with RocksDB, and the book; docs/lab/nightly.md records each piece; --list lists the parts,
                     of an hour each
   repeat [--minutes N]
                     run each test 200 times, or 20 times if it takes a CPU second, each in a process of its own on fresh
@@ -119,6 +121,10 @@ cargo xtask VERB
   canary [--part K/N] [WORDS]
                     plant known bugs, one at a time, and fail unless the tests find each; with WORDS only bugs
                     whose name contains them, or one of several separated by commas
+  delays [--part K/N] [--ms N] [WORDS]
+                    run the tests while each turn of a background thread, each deletion of a file, or the writes of each flush and
+                    compaction take N ms longer (15), and fail if a test fails; with WORDS only test binaries whose package
+                    directory and name contain one of them
 ";
 
 fn main() -> ExitCode {
@@ -181,6 +187,7 @@ fn run(args: &[String]) -> Outcome {
             let (part, words) = Part::take(words)?;
             canary::run(&words.join(" "), part)
         }
+        ("delays", words) => delays::run(words),
         ("" | "help" | "--help" | "-h", _) => {
             print!("{HELP}");
             Ok(())

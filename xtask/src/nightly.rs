@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::part::Part;
 use crate::shell::{self, Outcome};
 use crate::{
-    book, canary, cross, dist, features, fuzz, judge, package, python, sanitize, seen, soak, test_run,
+    book, canary, cross, delays, dist, features, fuzz, judge, package, python, sanitize, seen, soak, test_run,
 };
 
 /// A check that runs on its own.
@@ -85,6 +85,10 @@ fn pieces() -> Vec<Piece> {
         let part = Part::new(number, CANARY_PARTS).expect("the number is within the count");
         let run = move || canary::run("", part);
         pieces.push(piece(format!("planted bugs {number}/{CANARY_PARTS}"), 60, run));
+    }
+    for number in 1..=delays::COUNT {
+        let title = format!("tests under delays {number}/{}", delays::COUNT);
+        pieces.push(piece(title, 60, move || delays::nightly(number)));
     }
     pieces
 }

@@ -157,9 +157,7 @@ fn shuffle<T>(all: &mut [T], round: u64) {
 fn build() -> Result<Vec<TestBinary>, String> {
     let mut command = shell::cargo();
     command.args(["test", "--quiet", "--no-run", "--message-format=json"]);
-    eprintln!("+ {}", shell::line(&command));
-    let text = shell::output(command.stderr(Stdio::inherit()))?;
-    Ok(test_binary::all_of(&text))
+    test_binary::build(&mut command)
 }
 
 /// Every test that is not ignored.

@@ -1,6 +1,9 @@
 //! Finds the test binaries that cargo builds.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::shell;
 
 /// A binary of tests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,10 +25,47 @@ impl TestBinary {
         let dir = self.dir.file_name().unwrap_or_default();
         format!("{} {}", dir.to_string_lossy(), self.target)
     }
+
+    /// Gives `command`, which runs the binary, the directory and the environment that cargo gives it. `build`
+    /// is the directory of the build.
+    pub fn set_environment(&self, command: &mut Command, build: &Path) {
+        command
+            .current_dir(&self.dir)
+            .env("CARGO_MANIFEST_DIR", &self.dir)
+            .env("CARGO_PKG_NAME", &self.package)
+            .env("LD_LIBRARY_PATH", libraries(build));
+    }
+}
+
+/// Returns the test binaries of `command`, a `cargo test --no-run --message-format=json`. The error has the
+/// messages of the compiler.
+pub fn build(command: &mut Command) -> Result<Vec<TestBinary>, String> {
+    let line = shell::line(command);
+    eprintln!("+ {line}");
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| format!("{line}: {error}"))?;
+    let messages = String::from_utf8_lossy(&output.stdout).into_owned();
+    match output.status.success() {
+        true => Ok(all_of(&messages)),
+        false => Err(errors(&messages)),
+    }
+}
+
+/// The rendered errors of the compiler, without warnings.
+fn errors(messages: &str) -> String {
+    let rendered = |message: &str| {
+        let (_, rest) = message.split_once("\"rendered\":\"")?;
+        let error = rest.starts_with("error").then(|| rest.split("\",\"").next())??;
+        Some(error.replace("\\n", "\n").replace("\\\"", "\""))
+    };
+    messages.lines().filter_map(rendered).collect()
 }
 
 /// The test binaries that the messages of `cargo test --no-run --message-format=json` name.
-pub fn all_of(messages: &str) -> Vec<TestBinary> {
+fn all_of(messages: &str) -> Vec<TestBinary> {
     let mut all: Vec<TestBinary> = messages.lines().filter_map(of).collect();
     all.sort();
     all.dedup();
@@ -64,6 +104,14 @@ fn of(message: &str) -> Option<TestBinary> {
     })
 }
 
+/// The search path of shared libraries that cargo sets for tests: the directories of the build come first.
+fn libraries(build: &Path) -> std::ffi::OsString {
+    let own = [build.join("debug/deps"), build.join("debug")];
+    let inherited = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let all = own.into_iter().chain(std::env::split_paths(&inherited));
+    std::env::join_paths(all).unwrap_or(inherited)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,5 +142,14 @@ mod tests {
             None
         );
         assert_eq!(of("{\"reason\":\"build-finished\",\"success\":true}"), None);
+    }
+
+    #[test]
+    fn errors_are_taken_from_messages() {
+        let message = |text: &str| {
+            format!("{{\"message\":{{\"rendered\":\"{text}\\n --> a.rs:1\\n\",\"spans\":[]}}}}\n")
+        };
+        let messages = message("warning: a") + &message("error[E1]: b");
+        assert_eq!(errors(&messages), "error[E1]: b\n --> a.rs:1\n");
     }
 }

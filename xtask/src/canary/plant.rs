@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use super::checkout::Checkout;
 use super::programs::{Place, Programs};
 use super::run_within::End;
 use super::schema::{Schema, schema};
 use super::{Canary, Catcher, canaries};
+use crate::checkout::{self, Checkout};
 use crate::part::Part;
 use crate::shell::{self, Outcome};
 
@@ -25,13 +25,7 @@ fn limit(taken: Duration) -> Duration {
 
 /// Returns the reason why a planted bug does not fit its file any more, if it does not.
 pub fn stale(canary: &Canary, root: &Path) -> Option<String> {
-    match std::fs::read_to_string(root.join(canary.file)) {
-        Err(error) => Some(error.to_string()),
-        Ok(text) => match text.matches(canary.right).count() {
-            1 => None,
-            count => Some(format!("the original code occurs {count} times, not once")),
-        },
-    }
+    checkout::stale(root, canary.file, canary.right)
 }
 
 /// Plants each bug of `part` whose name contains one of `words`, separated by commas, in a separate checkout

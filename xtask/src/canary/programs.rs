@@ -1,8 +1,8 @@
 //! The programs that find planted bugs. They are built once for many bugs, and run without cargo.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::Catcher::{self, CrashTest, LoomTests, PowerLoss, SimulatedTests, Simulation, Stress, Tests};
@@ -199,7 +199,7 @@ impl<'a> Programs<'a> {
             if let Some(cfg) = flavour.name() {
                 command.env("RUSTFLAGS", format!("--cfg {cfg}"));
             }
-            let built = test_binary::all_of(&compiled(&mut command)?);
+            let built = test_binary::build(&mut command)?;
             programs
                 .tests
                 .extend(built.into_iter().map(|binary| (flavour, binary)));
@@ -262,12 +262,8 @@ impl<'a> Programs<'a> {
         let own = { self.tests.iter() }.filter(|(flavour, _)| *flavour == catcher.flavour());
         for (flavour, binary) in own.filter(|(_, binary)| wanted.takes(binary)) {
             let mut command = Command::new(&binary.executable);
-            command
-                .args(wanted.rest)
-                .current_dir(&binary.dir)
-                .env("CARGO_MANIFEST_DIR", &binary.dir)
-                .env("CARGO_PKG_NAME", &binary.package)
-                .env("LD_LIBRARY_PATH", libraries(&self.place.built(*flavour)));
+            command.args(wanted.rest);
+            binary.set_environment(&mut command, &self.place.built(*flavour));
             match run(command, end.saturating_duration_since(Instant::now())) {
                 End::Passed => {}
                 other => return other,
@@ -275,40 +271,6 @@ impl<'a> Programs<'a> {
         }
         End::Passed
     }
-}
-
-/// The search path of shared libraries that cargo sets for tests: the directories of the build come first.
-fn libraries(build: &Path) -> std::ffi::OsString {
-    let own = [build.join("debug/deps"), build.join("debug")];
-    let inherited = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    let all = own.into_iter().chain(std::env::split_paths(&inherited));
-    std::env::join_paths(all).unwrap_or(inherited)
-}
-
-/// Returns the messages of a build; its errors if it fails.
-fn compiled(command: &mut Command) -> Result<String, String> {
-    let line = shell::line(command);
-    eprintln!("+ {line}");
-    let output = command
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| format!("{line}: {error}"))?;
-    let messages = String::from_utf8_lossy(&output.stdout).into_owned();
-    match output.status.success() {
-        true => Ok(messages),
-        false => Err(errors(&messages)),
-    }
-}
-
-/// The rendered errors of the compiler, without warnings.
-fn errors(messages: &str) -> String {
-    let rendered = |message: &str| {
-        let (_, rest) = message.split_once("\"rendered\":\"")?;
-        let error = rest.starts_with("error").then(|| rest.split("\",\"").next())??;
-        Some(error.replace("\\n", "\n").replace("\\\"", "\""))
-    };
-    messages.lines().filter_map(rendered).collect()
 }
 
 #[cfg(test)]
@@ -349,14 +311,5 @@ mod tests {
         assert_eq!(chosen(&["-p", "b"]).0, [false; 4]);
         assert!(Wanted::parse(&["--lib"]).is_err());
         assert!(Wanted::parse(&["-p", "a", "--doc"]).is_err());
-    }
-
-    #[test]
-    fn errors_are_taken_from_messages() {
-        let message = |text: &str| {
-            format!("{{\"message\":{{\"rendered\":\"{text}\\n --> a.rs:1\\n\",\"spans\":[]}}}}\n")
-        };
-        let messages = message("warning: a") + &message("error[E1]: b");
-        assert_eq!(errors(&messages), "error[E1]: b\n --> a.rs:1\n");
     }
 }

@@ -20,6 +20,8 @@ mod tree;
 use std::path::{Path, PathBuf};
 
 use crate::canary;
+use crate::checkout;
+use crate::delays;
 use crate::shell::{self, Outcome};
 pub use docs::{SUMMARY, join, linked_pages};
 use finding::Finding;
@@ -49,6 +51,16 @@ fn findings(tree: &Tree, root: &Path) -> Vec<Finding> {
                 canary.file,
                 0,
                 format!("{:?} no longer fits: {reason}", canary.name),
+            ));
+        }
+    }
+    for (name, place) in delays::places() {
+        if let Some(reason) = checkout::stale(root, place.file, place.right) {
+            found.push(Finding::new(
+                "delays",
+                place.file,
+                0,
+                format!("a delay of {name:?} no longer fits: {reason}"),
             ));
         }
     }

@@ -1,4 +1,5 @@
-//! The checkout in which bugs are planted. It stays, so that cargo builds again only what has changed.
+//! A checkout in which pieces of files are replaced: by planted bugs, or by code with delays. It stays, so
+//! that cargo builds again only what has changed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -7,15 +8,27 @@ use std::time::SystemTime;
 
 use crate::shell;
 
+/// Returns the reason why code is not replaced in a file of the tree `root`: the file has the original code
+/// `right` not exactly once.
+pub fn stale(root: &Path, file: &str, right: &str) -> Option<String> {
+    match fs::read_to_string(root.join(file)) {
+        Err(error) => Some(error.to_string()),
+        Ok(text) => match text.matches(right).count() {
+            1 => None,
+            count => Some(format!("the original code occurs {count} times, not once")),
+        },
+    }
+}
+
 /// A worktree of git at the commit of the project.
 pub struct Checkout {
     pub path: PathBuf,
-    /// The files that have planted bugs of the previous run, and their modification times.
+    /// The files that the previous run replaced, and their modification times.
     before: BTreeMap<String, (String, SystemTime)>,
 }
 
 impl Checkout {
-    /// Checks out HEAD at `path`, without any bug.
+    /// Checks out HEAD at `path`, without any replacement.
     pub fn of_head(path: &Path) -> Result<Checkout, String> {
         let git = |args: &[&str]| {
             let mut command = shell::command("git");
