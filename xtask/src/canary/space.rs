@@ -63,9 +63,20 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a compaction that had no room is not tried again",
         file: "crates/engine/src/jobs/room.rs",
-        right: "            state.recovery.room_awaited = false;\n",
+        right: "            { state.families.values_mut() }.for_each(|own| own.awaits_room = false);\n",
         wrong: "            return None;\n",
         caught_by: Tests(&["-p", "esker-dbtest", "sst_file_manager::a_compaction_without"]),
+    },
+    Canary {
+        name: "a compaction that found room still waits for it",
+        file: "crates/engine/src/jobs/compaction.rs",
+        right: "            own.running.finish(job.running);\n            // If another compaction of the family still has no room, the next attempt finds that.\n            own.awaits_room = false;\n",
+        wrong: "            own.running.finish(job.running);\n",
+        caught_by: Tests(&[
+            "-p",
+            "esker-dbtest",
+            "sst_file_manager::a_compaction_that_found_room",
+        ]),
     },
     Canary {
         name: "the last sequence number of the WAL before is not compared",

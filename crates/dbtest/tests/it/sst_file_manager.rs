@@ -351,32 +351,64 @@ fn a_compaction_that_reaches_the_limit_fails_and_leaves_its_inputs() {
     }
 }
 
-#[test]
-fn a_compaction_without_room_is_not_begun() {
-    let mut bench = Bench::new(0);
+/// Two tables that the manager allows too little space to compact.
+fn without_room(bench: &mut Bench) -> Db {
     bench.options.column_family.level0_file_num_compaction_trigger = 2;
     let db = bench.open(DIR);
-    let family = db.default_column_family();
     fill(&db, 20_000, 1);
     fill(&db, 20_000, 1);
     bench.manager.set_max_allowed_space_usage(100_000);
     bench.manager.set_compaction_buffer_size(30_000);
+    db
+}
+
+/// Lets automatic compactions begin. The one that is due has no room.
+fn await_room(db: &Db) {
+    db.set_options(
+        &db.default_column_family(),
+        &[("disable_auto_compactions", "false")],
+    )
+    .unwrap();
+    assert_eq!(
+        db.wait_for_compact().unwrap_err().kind(),
+        ErrorKind::CompactionTooLarge
+    );
+    assert_eq!(db.live_files().len(), 2);
+}
+
+#[test]
+fn a_compaction_without_room_is_not_begun() {
+    let mut bench = Bench::new(0);
+    let db = without_room(&mut bench);
+    let family = db.default_column_family();
     let error = db.compact_range_cf(&family, None, None).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CompactionTooLarge);
     assert!(error.to_string().starts_with("Compaction too large: "), "{error}");
     assert_eq!(bench.ticker(Ticker::CompactionCancelled), 1);
     db.put(b"k", b"v").unwrap();
     // An automatic compaction waits for room.
-    db.set_options(&family, &[("disable_auto_compactions", "false")])
-        .unwrap();
-    assert_eq!(
-        db.wait_for_compact().unwrap_err().kind(),
-        ErrorKind::CompactionTooLarge
-    );
-    assert_eq!(db.live_files().len(), 2);
+    await_room(&db);
     bench.manager.set_compaction_buffer_size(0);
     bench.pass_until(Duration::from_secs(1), || db.live_files().len() == 1);
     db.wait_for_compact().unwrap();
     assert!(!bench.manager.is_max_allowed_space_reached_including_compactions());
+    db.close().unwrap();
+}
+
+/// A thread that looks for work may find room before the next attempt is due.
+#[test]
+fn a_compaction_that_found_room_is_not_waited_for() {
+    let mut bench = Bench::new(0);
+    let db = without_room(&mut bench);
+    await_room(&db);
+    bench.manager.set_compaction_buffer_size(0);
+    // The clock stands still: the change of options makes a thread look for work.
+    db.set_options(
+        &db.default_column_family(),
+        &[("disable_auto_compactions", "false")],
+    )
+    .unwrap();
+    wait_until("the compaction has ended", || db.live_files().len() == 1);
+    db.wait_for_compact().unwrap();
     db.close().unwrap();
 }

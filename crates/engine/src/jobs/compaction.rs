@@ -254,7 +254,7 @@ impl DbInner {
             Some(plan) => match self.reserve_room(&plan) {
                 Ok(reserved) => self.run_or_hand_over(state, id, plan, reserved).map(|()| true),
                 Err(_) => {
-                    self.await_room(state);
+                    self.await_room(state, id);
                     Ok(false)
                 }
             },
@@ -266,6 +266,7 @@ impl DbInner {
                     // No running compaction of the family will clear the flag at its end, so it is cleared
                     // here.
                     own.compaction_due = false;
+                    own.awaits_room = false;
                     // A thread may be waiting until no compaction is due, which is now the case.
                     self.changed.notify_all();
                 }
@@ -602,6 +603,8 @@ impl DbInner {
         let mut shape = None;
         if let Some(own) = state.families.get_mut(&job.id) {
             own.running.finish(job.running);
+            // If another compaction of the family still has no room, the next attempt finds that.
+            own.awaits_room = false;
             if let Some(row) = &done.refused {
                 row.leave_files_alone(own, plan);
             }

@@ -289,6 +289,7 @@ pub(crate) fn fresh_state(
         pending_compaction_bytes: 0,
         compaction_score: 0.0,
         compaction_due: false,
+        awaits_room: false,
         running: Default::default(),
         released_snapshot: 0,
         manual_waits: 0,

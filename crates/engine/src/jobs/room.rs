@@ -37,10 +37,12 @@ impl DbInner {
         Err(too_large())
     }
 
-    /// Has compactions that had no room begin again after some time: other databases, or the deletion of
-    /// trash, may make some.
-    pub(crate) fn await_room(&self, state: &mut DbState) {
-        state.recovery.room_awaited = true;
+    /// Has a compaction of family `id` that had no room begin again after some time: other databases, or the
+    /// deletion of trash, may make some.
+    pub(crate) fn await_room(&self, state: &mut DbState, id: u32) {
+        if let Some(own) = state.families.get_mut(&id) {
+            own.awaits_room = true;
+        }
         self.changed.notify_all();
         self.obsolete.wake();
     }
@@ -49,7 +51,7 @@ impl DbInner {
     /// compaction waits.
     pub(crate) fn retry_for_room_when_due(&self, due: &mut Option<Duration>) -> Option<Duration> {
         let mut state = self.state.lock();
-        if !state.recovery.room_awaited {
+        if !state.awaits_room() {
             *due = None;
             return None;
         }
@@ -57,7 +59,7 @@ impl DbInner {
         let at = *due.get_or_insert(now + RETRY);
         if now >= at {
             *due = None;
-            state.recovery.room_awaited = false;
+            { state.families.values_mut() }.for_each(|own| own.awaits_room = false);
             self.work.notify_all();
             return None;
         }

@@ -227,6 +227,9 @@ pub(crate) struct FamilyState {
     pub compaction_score: f64,
     /// True if a level is too large, so that a compaction may be found.
     pub compaction_due: bool,
+    /// True if a compaction waits because an SST file manager allows too little space for its outputs. No
+    /// compaction of the family has ended since.
+    pub awaits_room: bool,
     /// The running compactions of this family.
     pub running: compact::picker::Running,
     /// The oldest snapshot when one was last released, or the last row at that time; 0 if none was released.

@@ -16,8 +16,6 @@ pub(crate) struct Recovery {
     pub soft_error: Option<Error>,
     /// The disk space in bytes that the largest of the compactions needs which failed for lack of space.
     pub room: u64,
-    /// True if a compaction waits because an SST file manager allows too little space for its outputs.
-    pub room_awaited: bool,
     /// The complete WALs that could not be truncated at the end of their records: number and length.
     pub uncut_wals: Vec<(u64, u64)>,
     /// True if the last OPTIONS file could not be written.

@@ -88,10 +88,15 @@ impl DbState {
     /// `CompactionTooLarge` if a compaction waits for room and none runs: waiting for compactions would not
     /// end.
     pub fn check_room(&self) -> Result<()> {
-        match self.recovery.room_awaited && self.running_compactions == 0 {
+        match self.awaits_room() && self.running_compactions == 0 {
             true => Err(too_large()),
             false => Ok(()),
         }
+    }
+
+    /// True if a compaction of any family waits for room.
+    pub fn awaits_room(&self) -> bool {
+        self.families.values().any(|own| own.awaits_room)
     }
 
     /// The failure that a recovery must end.
