@@ -55,6 +55,8 @@ fn pass(db: &Db, clock: &ManualClock, done: impl Fn() -> bool) {
     testkit::wait_until("the period was noticed", || {
         // A change of the period wakes the thread that takes samples.
         db.set_db_options(&[("stats_persist_period_sec", "1")]).unwrap();
+        // The thread takes samples when it has deleted the OPTIONS file that was replaced.
+        db.wait_for_purge().unwrap();
         done()
     });
 }
