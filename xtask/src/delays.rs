@@ -211,7 +211,8 @@ impl Trial {
         let output = File::create(&log).map_err(failed)?;
         let mut command = Command::new("timeout");
         command
-            .args(["--signal=KILL", HANGS_AFTER])
+            // In the foreground it stays in the process group, so that an interrupt ends the test binary too.
+            .args(["--foreground", "--signal=KILL", HANGS_AFTER])
             .arg(&binary.executable)
             .args(TESTS_LEFT_OUT.iter().flat_map(|part| ["--skip", part]));
         binary.set_environment(&mut command, &self.build);
