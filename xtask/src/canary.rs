@@ -669,8 +669,8 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "files are deleted although deletions are disabled",
         file: "crates/engine/src/files/obsolete_files.rs",
-        right: "if queue.files.is_empty() || !queue.holds.is_empty() {",
-        wrong: "if queue.files.is_empty() {",
+        right: "let is_done = queue.files.is_empty() || !queue.holds.is_empty();",
+        wrong: "let is_done = queue.files.is_empty();",
         caught_by: Tests(&["-p", "esker-dbtest", "model"]),
     },
     Canary {

@@ -169,4 +169,11 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "options.upper_level(output_level) == Some(level) && start.is_empty()",
         caught_by: Tests(PICKERS),
     },
+    Canary {
+        name: "periodic work waits until no file is left to delete",
+        file: "crates/engine/src/files/obsolete_files.rs",
+        right: "            if !queue.closed {\n                called = true;\n",
+        wrong: "            if is_done && !queue.closed {\n                called = true;\n",
+        caught_by: Tests(&["-p", "esker", "--lib", "files::obsolete_files::"]),
+    },
 ];

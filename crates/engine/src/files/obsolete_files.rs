@@ -199,9 +199,9 @@ impl ObsoleteFiles {
         }
     }
 
-    /// Deletes the queued files. With nothing to delete it calls `idle`, which returns the time after which
-    /// it wants to be called again; `None`: never. Linux takes milliseconds to free a large file's blocks, so
-    /// a thread does nothing else than this.
+    /// Deletes the queued files. After each batch of deletions, and with nothing to delete, it calls `idle`,
+    /// which returns the time after which it wants to be called again; `None`: never. Linux takes
+    /// milliseconds to free a large file's blocks, so a thread does nothing else than this.
     pub fn work_off(&self, idle: &mut dyn FnMut() -> Option<Duration>) -> Option<Duration> {
         let mut queue = self.queue.lock();
         let mut wait = None;
@@ -223,30 +223,38 @@ impl ObsoleteFiles {
                 });
                 continue;
             }
-            if queue.files.is_empty() || !queue.holds.is_empty() {
-                if queue.closed || called && !queue.woken {
-                    return wait;
-                }
-                // Files may be queued meanwhile, so the queue is checked again.
+            let is_done = queue.files.is_empty() || !queue.holds.is_empty();
+            if is_done && (queue.closed || called && !queue.woken) {
+                return wait;
+            }
+            if !is_done {
+                self.delete_queued(&mut queue);
+            }
+            // Files may be queued meanwhile, so the queue is checked again. They may be queued as fast as
+            // they are deleted, so `idle` does not wait for an empty queue.
+            if !queue.closed {
                 called = true;
                 queue.woken = false;
                 wait = MutexGuard::unlocked(&mut queue, &mut *idle);
-                continue;
             }
-            let files = std::mem::take(&mut queue.files);
-            queue.table_bytes = 0;
-            queue.deleting = true;
-            MutexGuard::unlocked(&mut queue, || {
-                files
-                    .into_iter()
-                    .for_each(|file| self.outlive(|| self.delete(file)));
-                if let Some(archive) = self.archive() {
-                    self.outlive(|| archive.purge_if_moved());
-                }
-            });
-            queue.deleting = false;
-            self.changed.notify_all();
         }
+    }
+
+    /// Deletes the files in the queue, which is unlocked meanwhile.
+    fn delete_queued(&self, queue: &mut MutexGuard<'_, Queue>) {
+        let files = std::mem::take(&mut queue.files);
+        queue.table_bytes = 0;
+        queue.deleting = true;
+        MutexGuard::unlocked(queue, || {
+            files
+                .into_iter()
+                .for_each(|file| self.outlive(|| self.delete(file)));
+            if let Some(archive) = self.archive() {
+                self.outlive(|| archive.purge_if_moved());
+            }
+        });
+        queue.deleting = false;
+        self.changed.notify_all();
     }
 
     /// Continues after a panic in `work`. The database is notified of it when there is nothing to delete.
@@ -284,5 +292,75 @@ impl ObsoleteFiles {
         if let Some(lane) = self.lane.get() {
             lane.close();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::options::Options;
+
+    /// A handle whose close queues a file and another handle until `stopped` is set.
+    struct Refill {
+        files: Arc<ObsoleteFiles>,
+        stopped: Arc<AtomicBool>,
+        /// The number of handles that may follow.
+        left: u64,
+        least: Arc<AtomicU64>,
+    }
+
+    impl std::fmt::Debug for Refill {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.debug_struct("Refill").finish_non_exhaustive()
+        }
+    }
+
+    impl FileSync for Refill {
+        fn sync(&self) -> base::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Drop for Refill {
+        fn drop(&mut self) {
+            self.least.store(self.left, Ordering::Relaxed);
+            if self.stopped.load(Ordering::Relaxed) || self.left == 0 {
+                return;
+            }
+            self.files.add(PathBuf::from("/db/000001.sst"));
+            self.files.close_files(vec![Arc::new(Refill {
+                files: self.files.clone(),
+                stopped: self.stopped.clone(),
+                left: self.left - 1,
+                least: self.least.clone(),
+            })]);
+        }
+    }
+
+    /// Files are queued as fast as they are deleted, until the periodic work is done.
+    #[test]
+    fn periodic_work_does_not_wait_for_an_empty_queue() {
+        let options = Options {
+            fs: Arc::new(vfs::MemFs::new()),
+            ..Options::default()
+        };
+        let deletion = Deletion::new(&options, Path::new("/db"));
+        let files = Arc::new(ObsoleteFiles::new(deletion, Listeners::none()));
+        let (stopped, least) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        files.close_files(vec![Arc::new(Refill {
+            files: files.clone(),
+            stopped: stopped.clone(),
+            left: 100,
+            least: least.clone(),
+        })]);
+        files.work_off(&mut || {
+            stopped.store(true, Ordering::Relaxed);
+            None
+        });
+        assert!(least.load(Ordering::Relaxed) > 90, "{least:?}");
+        assert!(files.queue.lock().files.is_empty());
     }
 }

@@ -66,8 +66,8 @@ impl DbInner {
         }
     }
 
-    /// A turn of the thread that deletes files: it deletes the queued files, and does the periodic work when
-    /// none is left.
+    /// A turn of the thread that deletes files: it deletes the queued files, and does the periodic work
+    /// between them and when none is left.
     fn keep_house(&self) -> Next {
         let wait = self.obsolete.work_off(&mut || {
             let mut house = self.jobs.housekeeping.lock();

@@ -65,7 +65,7 @@ impl ColumnFamilyOptions {
             }))
             .chain((!universal.reduce_file_locking).then(|| {
                 let what =
-                    "no compaction that waits for a thread holds files: there is no pool for the last level";
+                    "a compaction that waits for a thread for the last level holds its files in any case";
                 ("compaction_options_universal", universal.text(), what)
             }))
             .map(|lost| ("CFOptions", lost));
