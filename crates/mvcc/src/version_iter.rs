@@ -149,36 +149,32 @@ impl VersionIter {
     /// A version is written above all older ones of its key, so the versions in memtables are newer than
     /// those in tables: tables are read only if memtables have none.
     pub fn seek_newest(&mut self, user_key: &[u8]) -> Result<Option<Timestamp>> {
-        self.target.clear();
-        encode_key(&mut self.target, user_key, Timestamp::ZERO);
-        if let Some(found) = self.seek_target_in_memtables(user_key)? {
-            return Ok(Some(found));
-        }
-        self.seek_key(user_key);
-        self.time_of(user_key)
+        self.seek_memtables_first(user_key, Timestamp::ZERO)
     }
 
     /// Moves to the newest version of `user_key` at or below `timestamp`, and returns its time. Memtables are
     /// read first, as [`seek_newest`](Self::seek_newest) does.
     pub fn seek_newest_at(&mut self, user_key: &[u8], timestamp: Timestamp) -> Result<Option<Timestamp>> {
-        self.target.clear();
-        encode_key(&mut self.target, user_key, timestamp);
-        if let Some(found) = self.seek_target_in_memtables(user_key)? {
-            return Ok(Some(found));
-        }
-        self.seek(user_key, timestamp);
-        self.time_of(user_key)
+        debug_assert!(
+            timestamp.check().is_ok(),
+            "{timestamp} is encoded as above all versions"
+        );
+        self.seek_memtables_first(user_key, timestamp)
     }
 
-    /// Moves to the first entry at or after the target among memtables. Returns its time if it is a version
-    /// of `user_key`.
-    fn seek_target_in_memtables(&mut self, user_key: &[u8]) -> Result<Option<Timestamp>> {
-        if !self.iter.seek_in_memtables(&self.target) {
-            return Ok(None);
+    /// Moves to the first entry at or after that of `user_key` at `timestamp`. Returns its time if it is a
+    /// version of `user_key`.
+    fn seek_memtables_first(&mut self, user_key: &[u8], timestamp: Timestamp) -> Result<Option<Timestamp>> {
+        self.counters.seeks += 1;
+        self.target.clear();
+        encode_key(&mut self.target, user_key, timestamp);
+        if self.iter.seek_in_memtables(&self.target)
+            && let Some(found) = self.time_of(user_key)?
+        {
+            return Ok(Some(found));
         }
-        let found = self.time_of(user_key)?;
-        self.counters.seeks += u64::from(found.is_some());
-        Ok(found)
+        self.iter.seek(&self.target);
+        self.time_of(user_key)
     }
 
     /// Moves to the first version of `user_key` at or below `timestamp`, which must be a valid time of a
