@@ -91,7 +91,9 @@ pub struct CacheOptions {
     /// The sum of charges that the cache may hold, in bytes. Default: 32 MiB.
     pub capacity: usize,
     /// The cache has 2^this shards, each with a lock and an equal part of the capacity. -1, the default,
-    /// takes as many as leave each 512 KiB or more, at most 64. Above 16 it counts as 16.
+    /// takes as many as leave each 2 MiB or more (32 MiB in a clock cache), at most 64. Above 16 it counts
+    /// as 16. RocksDB's LRU cache takes as many as leave each 512 KiB: a few indexes and filters of whole files
+    /// that hash to one shard then evict each other.
     pub num_shard_bits: i32,
     /// Whether an insertion fails when everything else is pinned and the entry does not fit. Default: false,
     /// which exceeds the capacity.
@@ -191,7 +193,7 @@ impl Default for CacheOptions {
 
 /// The smallest automatic shard size, in bytes: smaller shards would evict blocks while other shards have
 /// room.
-const MIN_SHARD_SIZE: usize = 512 << 10;
+const MIN_SHARD_SIZE: usize = 2 << 20;
 /// The smallest automatic shard size of a clock cache, in bytes: its threads contend for no lock, so it needs
 /// fewer shards.
 const MIN_CLOCK_SHARD_SIZE: usize = 32 << 20;
@@ -240,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shards_hold_half_a_mebibyte_or_more_and_are_at_most_64() {
+    fn shards_hold_two_mebibytes_or_more_and_are_at_most_64() {
         let bits = |capacity| {
             CacheOptions {
                 capacity,
@@ -253,8 +255,9 @@ mod tests {
             [0; 5]
         );
         assert_eq!(bits(2 * MIN_SHARD_SIZE), 1);
-        assert_eq!(bits(8 << 20), 4);
-        assert_eq!(bits(32 << 20), 6);
+        assert_eq!(bits(8 << 20), 2);
+        assert_eq!(bits(32 << 20), 4);
+        assert_eq!(bits(128 << 20), 6);
         assert_eq!(bits(64 << 30), 6);
         let explicit = |num_shard_bits| {
             CacheOptions {

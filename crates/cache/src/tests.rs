@@ -388,7 +388,7 @@ fn metadata_is_charged_by_default() {
     assert!(metadata >= 100 + 40);
     assert_eq!(cache.usage(), 1000 + metadata);
     assert_eq!(*handle, [7; 100]);
-    assert_eq!((cache.shards(), cache.capacity()), (64, 32 << 20));
+    assert_eq!((cache.shards(), cache.capacity()), (16, 32 << 20));
 }
 
 /// A value that counts its charge in a sum as long as it lives, and knows its offset.
