@@ -35,7 +35,6 @@ const STREAM: &CStr = c"arrow_array_stream";
 const MOST_BYTES: usize = i32::MAX as usize;
 
 /// A column under construction: the bytes of its values, and the end of each value.
-#[derive(Default)]
 struct Column {
     bytes: Vec<u8>,
     offsets: Vec<i32>,
@@ -43,12 +42,14 @@ struct Column {
 }
 
 impl Column {
-    fn of_rows(rows: usize) -> Column {
+    /// Returns an empty column with room for `rows` values of `bytes` bytes together.
+    fn with_capacity(rows: usize, bytes: usize) -> Column {
         let mut offsets = Vec::with_capacity(rows + 1);
         offsets.push(0);
         Column {
+            bytes: Vec::with_capacity(bytes),
             offsets,
-            ..Column::default()
+            nulls: Vec::new(),
         }
     }
 
@@ -77,7 +78,7 @@ impl Column {
 
 /// Returns the values as one array, in which `None` is null. `InvalidArgument` if they exceed 2 GiB.
 pub fn array_of<V: AsRef<[u8]>>(py: Python<'_>, values: &[Option<V>]) -> PyResult<ArrowArray> {
-    let mut column = Column::of_rows(values.len());
+    let mut column = Column::with_capacity(values.len(), 0);
     column.nulls = values.iter().map(Option::is_some).collect();
     for value in values {
         let value = value.as_ref().map_or(&[][..], AsRef::as_ref);
@@ -192,6 +193,7 @@ impl ArrowStream {
                 schema: columns.schema(),
                 rows: batch_rows.max(1),
                 bytes: batch_bytes.clamp(1, MOST_BYTES),
+                last_bytes: (0, 0),
             })),
         }
     }
@@ -233,6 +235,9 @@ struct Batches {
     schema: SchemaRef,
     rows: usize,
     bytes: usize,
+    /// The bytes of keys and of values of the last batch: the next one has room for as many, and does not
+    /// grow step by step.
+    last_bytes: (usize, usize),
 }
 
 impl Batches {
@@ -248,8 +253,9 @@ impl Batches {
                 false => iter.seek_to_first(),
             }
         }
-        let mut keys = Column::of_rows(self.rows.min(1 << 16));
-        let mut values = Column::of_rows(self.rows.min(1 << 16));
+        let (key_bytes, value_bytes) = self.last_bytes;
+        let mut keys = Column::with_capacity(self.rows.min(1 << 16), key_bytes);
+        let mut values = Column::with_capacity(self.rows.min(1 << 16), value_bytes);
         let mut rows = 0;
         while rows < self.rows && iter.valid() {
             let (key, value) = (iter.key(), iter.value());
@@ -277,6 +283,7 @@ impl Batches {
         if rows == 0 {
             return Ok(None);
         }
+        self.last_bytes = (keys.bytes.len(), values.bytes.len());
         let mut arrays: Vec<ArrayRef> = Vec::new();
         if self.columns.key {
             arrays.push(Arc::new(keys.finish()));
