@@ -7,8 +7,8 @@ use super::table::Metric;
 /// The figures of one side, or the reason why there are none.
 pub type Side = Result<f64, String>;
 
-/// The reason why a level has no time per job.
-pub const NO_JOB: &str = "no job into the level";
+/// The reason why a level has no time per job, or why there is no ratio of moves to compactions.
+pub const NO_JOB: &str = "no job";
 
 /// The duration of a run, for releases of db_bench that do not print the number of operations.
 const UNKNOWN: f64 = f64::NAN;
@@ -27,9 +27,7 @@ pub fn figure(finished: &Finished, workload: &str, metric: Metric) -> Side {
         Metric::MillisPerOp => Ok(line.micros / 1_000.0),
         Metric::MicrosPerOp => Ok(line.micros),
         Metric::MbPerSecond => line.mb_per_second.ok_or_else(missing),
-        Metric::WritesPerSecond => keys_written(&finished.output)
-            .map(|keys| keys / seconds(line))
-            .ok_or_else(missing),
+        Metric::WritesPerSecond => writes_per_second(finished, line).ok_or_else(missing),
         Metric::MegabytesIngested => ingested(&finished.output).ok_or_else(missing),
         Metric::MegabytesFlushed => after(&finished.output, "Flush(GB): cumulative")
             .map(|gib| gib * 1_024.0)
@@ -38,10 +36,10 @@ pub fn figure(finished: &Finished, workload: &str, metric: Metric) -> Side {
         Metric::CompactionSeconds => of_sum(&finished.output, "Comp(sec)").ok_or_else(missing),
         Metric::CompactionCpuSeconds => of_sum(&finished.output, "CompMergeCPU(sec)").ok_or_else(missing),
         Metric::CompactionCpuPerWrite => of_sum(&finished.output, "CompMergeCPU(sec)")
-            .map(|cpu_seconds| cpu_seconds / line.ops_per_second)
+            .map(|cpu_seconds| cpu_seconds / writes_per_second(finished, line).unwrap_or(line.ops_per_second))
             .ok_or_else(missing),
         Metric::CacheHitPercent => hit_percent(&finished.output).ok_or_else(missing),
-        Metric::MoveRatio => move_ratio(&finished.output).ok_or_else(missing),
+        Metric::MoveRatio => move_ratio(&finished.output).unwrap_or_else(|| Err(missing())),
         Metric::WriteAmplification => paired::write_amplification(&finished.output).ok_or_else(missing),
         Metric::StallPercent => stall_percent(&finished.output, seconds(line)).ok_or_else(missing),
         Metric::KilobytesReadPerOp => line
@@ -51,6 +49,11 @@ pub fn figure(finished: &Finished, workload: &str, metric: Metric) -> Side {
         Metric::SecondsPerJob(level) => seconds_per_job(&finished.output, level),
         Metric::MicrosPerCall | Metric::InstructionsPerCall | Metric::TableMegabytes => Err(missing()),
     }
+}
+
+/// The writes of a second, in a workload that reads too.
+fn writes_per_second(finished: &Finished, line: &Line) -> Option<f64> {
+    keys_written(&finished.output).map(|keys| keys / seconds(line))
 }
 
 fn seconds(line: &Line) -> f64 {
@@ -186,12 +189,18 @@ pub fn moved_and_written(log: &str) -> String {
     )
 }
 
-/// The bytes moved for each byte written; infinite if everything was moved.
-fn move_ratio(output: &str) -> Option<f64> {
+/// The bytes moved for each byte written: infinite if everything was moved, [`NO_JOB`] if flushes wrote each
+/// table where it belongs.
+fn move_ratio(output: &str) -> Option<Side> {
     let line = output.lines().rev().find_map(|line| line.strip_prefix(MOVED))?;
     let mut numbers = line.split_whitespace().map(str::parse::<f64>);
     let (moved, written) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
-    Some(moved / written)
+    let ratio = moved / written;
+    Some(if ratio.is_nan() {
+        Err(NO_JOB.to_owned())
+    } else {
+        Ok(ratio)
+    })
 }
 
 /// The column `Avg(sec)` of the level's row in the last compaction statistics.
@@ -302,7 +311,7 @@ rocksdb.block.cache.hit COUNT : 75
             (Metric::MegabytesCompacted, 128.0),
             (Metric::CompactionSeconds, 1.1),
             (Metric::CompactionCpuSeconds, 0.9),
-            (Metric::CompactionCpuPerWrite, 0.9 / 500.0),
+            (Metric::CompactionCpuPerWrite, 0.9 / 15_000.0),
             (Metric::CacheHitPercent, 75.0),
             (Metric::KilobytesReadPerOp, 4.0),
         ] {

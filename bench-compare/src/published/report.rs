@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::args::PublishedArgs;
 use super::figure::{NO_JOB, Side};
 use super::run::{Cell, Runner};
-use super::table::{Row, RunMethod, Table};
+use super::table::{Metric, Row, RunMethod, Table};
 
 const SOURCES: &str = "\
 S1 is RocksDB's pull request 13354 (iterators that refresh themselves), S2 its pull requests 4449 and 4493 (range
@@ -72,7 +72,13 @@ fn one(table: &Table, cells: &[Cell]) -> String {
         "| | unit |{before} document | RocksDB here | Esker here | ratio |\n|---|---|{line}---|---|---|---|"
     );
     let mut failures: Vec<String> = Vec::new();
+    let mut uncounted = None;
     for (row, cell) in table.rows.iter().zip(cells) {
+        // A processor without a counter of instructions, as in many virtual machines, leaves out these rows.
+        if let (Metric::InstructionsPerCall, Err(message), Err(_)) = (row.metric, &cell.ours, &cell.theirs) {
+            uncounted.get_or_insert_with(|| one_line(message));
+            continue;
+        }
         let mut side = |who: &str, side: &Side, mean: Option<(f64, f64)>| match side {
             Ok(figure) => match mean.filter(|_| table.means) {
                 Some((mean, deviation)) => format!("{} ± {}", number(mean), number(deviation)),
@@ -106,6 +112,9 @@ fn one(table: &Table, cells: &[Cell]) -> String {
             row.metric.name(),
             row.published
         );
+    }
+    if let Some(message) = uncounted {
+        let _ = writeln!(text, "\nRows of instructions are left out: {message}.");
     }
     if !failures.is_empty() {
         text.push('\n');
@@ -144,6 +153,9 @@ fn commands(rows: &[Row]) -> String {
 fn number(figure: f64) -> String {
     if figure.is_infinite() {
         return "INF".to_owned();
+    }
+    if figure != 0.0 && figure.abs() < 0.001 {
+        return format!("{figure:.2e}");
     }
     let decimals = match figure.abs() {
         large if large >= 1_000.0 => 0,
@@ -222,7 +234,7 @@ fn machine(dir: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::{Metric, Sizes};
+    use super::super::table::Sizes;
     use super::super::tables;
     use super::*;
 
@@ -273,10 +285,20 @@ mod tests {
 
     #[test]
     fn figures_are_short() {
-        let texts: Vec<String> = [0.0, 0.004_012, 2.345, 38.81, 1_234_567.8, f64::INFINITY]
-            .map(number)
-            .into();
-        assert_eq!(texts, ["0.0000", "0.0040", "2.35", "38.8", "1234568", "INF"]);
+        let figures = [
+            0.0,
+            0.000_008_744,
+            0.004_012,
+            2.345,
+            38.81,
+            1_234_567.8,
+            f64::INFINITY,
+        ];
+        let texts: Vec<String> = figures.map(number).into();
+        assert_eq!(
+            texts,
+            ["0.0000", "8.74e-6", "0.0040", "2.35", "38.8", "1234568", "INF"]
+        );
     }
 
     #[test]
