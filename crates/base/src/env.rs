@@ -129,8 +129,8 @@ impl Clock for ManualClock {
     }
 }
 
-/// Measures a short duration for statistics; decisions that depend on time use a [`Clock`]. In a simulation
-/// it always measures 0, so that runs repeat exactly.
+/// Measures a short duration for statistics, and for hints to the kernel; other decisions that depend on time
+/// use a [`Clock`]. In a simulation it always measures 0, so that runs repeat exactly.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch(Option<Instant>);
 

@@ -92,8 +92,8 @@ pub struct CacheOptions {
     pub capacity: usize,
     /// The cache has 2^this shards, each with a lock and an equal part of the capacity. -1, the default,
     /// takes as many as leave each 2 MiB or more (32 MiB in a clock cache), at most 64. Above 16 it counts
-    /// as 16. RocksDB's LRU cache takes as many as leave each 512 KiB: a few indexes and filters of whole files
-    /// that hash to one shard then evict each other.
+    /// as 16. RocksDB's LRU cache takes as many as leave each 512 KiB: a few indexes and filters of whole
+    /// files that hash to one shard then evict each other.
     pub num_shard_bits: i32,
     /// Whether an insertion fails when everything else is pinned and the entry does not fit. Default: false,
     /// which exceeds the capacity.

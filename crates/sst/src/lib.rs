@@ -47,7 +47,7 @@ pub use read_options::{
     AutoReadahead, BlockCache, BlockReadOptions, MetadataCaching, ScanBounds, TableReadOptions,
 };
 pub use reader::{
-    BlocksInFlight, HeldBlocks, HeldLookups, IO_COALESCE_THRESHOLD, IndexSeek, Located, LookupsInFlight,
-    Prepared, Table, TableMemory, Value,
+    BlockSource, BlocksInFlight, HeldBlocks, HeldLookups, IO_COALESCE_THRESHOLD, IndexSeek, Located,
+    LookupsInFlight, Prepared, Table, TableMemory, Value,
 };
 pub use writer::{CompressionTally, TableSummary, TableWriter, TableWriterOptions};

@@ -89,6 +89,12 @@ io_stats! {
     fsync_nanos;
 }
 
+/// The reads of the calling thread so far, [`IoStats::reads`] alone.
+#[inline]
+pub fn reads() -> u64 {
+    CELLS.with(|cells| cells.reads.get())
+}
+
 /// One of a thread's counters.
 type Field = fn(&IoCells) -> &Cell<u64>;
 

@@ -33,6 +33,20 @@ pub const CANARIES: &[Canary] = &[
         caught_by: LoomTests(&["-p", "esker-cache", "--lib", "loom_tests::erase_against"]),
     },
     Canary {
+        name: "a MultiGet reads past the page cache one block after the other",
+        file: "crates/engine/src/read/multi_get.rs",
+        right: "        if self.options.use_direct_reads {\n            return hold_blocks(read, batch);\n        }\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "disk_reads::a_multi_get_reads"]),
+    },
+    Canary {
+        name: "a small LRU cache has shards that a few indexes fill",
+        file: "crates/cache/src/options.rs",
+        right: "const MIN_SHARD_SIZE: usize = 2 << 20;",
+        wrong: "const MIN_SHARD_SIZE: usize = 512 << 10;",
+        caught_by: Tests(&["-p", "esker-cache", "--lib", "shards_hold_two_mebibytes"]),
+    },
+    Canary {
         name: "a MultiGet takes its sequence number after an ingestion that its super version does not show",
         file: "crates/engine/src/read/multi_get.rs",
         right: "if options.snapshot.is_some() || Arc::ptr_eq(&super_version, &family.super_version.load()) {",

@@ -28,6 +28,7 @@ use crate::state::block_trace::FamilyBlockTrace;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::{FamilyState, Memory};
+use crate::state::disk_waits::DiskWaits;
 use crate::state::file_changes::FileChanges;
 use crate::state::handle::Db;
 use crate::state::memtables::new_memtable;
@@ -245,6 +246,7 @@ pub(crate) fn assemble(
         clock: shared.options.clock.clone(),
         published: shared.published.clone(),
         file_changes: FileChanges::default(),
+        disk_waits: DiskWaits::default(),
         query_trace: shared.query_trace.clone(),
         dropped: AtomicBool::new(false),
         pressing: Arc::default(),

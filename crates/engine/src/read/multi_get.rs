@@ -11,12 +11,13 @@
 
 use std::sync::Arc;
 
+use base::env::Stopwatch;
 use base::{Result, SeqNo, sync};
 use blob::BlobIndex;
 use manifest::FileMetadata;
 use sst::IO_COALESCE_THRESHOLD;
 use sst::{
-    BlockReadOptions, BlocksInFlight, HeldBlocks, HeldLookups, IndexSeek, Located, LookupKey,
+    BlockReadOptions, BlockSource, BlocksInFlight, HeldBlocks, HeldLookups, IndexSeek, Located, LookupKey,
     LookupsInFlight, Table, TableReaderCaller,
 };
 
@@ -260,6 +261,8 @@ struct Stop<'a> {
     /// The position in the table at which the key must be, once known; `None` if the table does not have the
     /// key.
     located: Option<Located>,
+    /// The place that the block is read from.
+    source: BlockSource,
     /// If the blocks of many tables are read together: the number of the table, and that of the key within
     /// the table.
     asked: (usize, usize),
@@ -353,6 +356,7 @@ impl<'a, R: Iterator<Item = SortedRun<'a>>> Underway<'a, R> {
                     index_seek: table.begin_index_seek(self.lookup),
                     table,
                     located: None,
+                    source: BlockSource::Memory,
                     asked: (0, 0),
                 });
                 return Ok(());
@@ -411,41 +415,111 @@ impl DbInner {
                 Ok(())
             });
         }
+        let (mut from_files, mut unknown) = (0, 0);
         for key in &mut *batch {
             key.step_at_stop(|stop, lookup| {
-                stop.located
-                    .inspect(|&located| stop.table.prefetch_entry_of(lookup, located));
+                if let Some(located) = stop.located {
+                    stop.source = stop.table.prefetch_entry_of(lookup, located);
+                    from_files += u32::from(stop.source == BlockSource::File);
+                    unknown += u32::from(stop.source == BlockSource::Unknown);
+                }
                 Ok(())
             });
         }
-        let held = match read.async_io {
-            true => hold_blocks(read, batch),
-            false => Default::default(),
-        };
-        for key in &mut *batch {
-            key.step(|key| {
-                let Some(stop) = &key.stop else { return Ok(()) };
-                let Some(located) = stop.located else {
-                    return Ok(());
-                };
-                let (table, lookup) = (&*stop.table, key.lookup);
-                let (number, asked) = stop.asked;
-                match held.get(number) {
-                    Some(TableBlocks::Blocks(held)) => {
-                        get::read_held(table, lookup, located, held, read, &mut key.context)?
-                    }
-                    Some(TableBlocks::Lookups(held)) => {
-                        get::read_looked_up(table, lookup, asked, held, read, &mut key.context)?
-                    }
-                    None => get::read_located(table, lookup, located, read, &mut key.context)?,
+        let mut held = self.begin_reads(family, read, batch, from_files);
+        // The first read from a file shows whether reads wait for the disk.
+        let mut shows = held.is_empty() && from_files + unknown > 1;
+        let (stopwatch, reads) = (Stopwatch::start(), vfs::io_stats::reads());
+        for at in 0..batch.len() {
+            if shows && vfs::io_stats::reads() != reads {
+                shows = false;
+                family.disk_waits.record(stopwatch.nanos());
+                // The other keys of tables whose indexes are in the cache are expected to wait too: they do
+                // so concurrently.
+                if unknown > 1 && family.disk_waits.are_likely() {
+                    held = hold_blocks(read, &mut batch[at..]);
                 }
-                if key.context.done() {
-                    self.count_hit(key.level);
-                }
-                Ok(())
-            });
+            }
+            self.search_at_stop(read, &mut batch[at], &held);
         }
         true
+    }
+
+    /// Searches a key in the table where it stopped.
+    #[inline]
+    fn search_at_stop<'a, R: Iterator<Item = SortedRun<'a>>>(
+        &self,
+        read: &BlockReadOptions,
+        key: &mut Underway<'a, R>,
+        held: &[TableBlocks],
+    ) {
+        key.step(|key| {
+            let Some(stop) = &key.stop else { return Ok(()) };
+            let Some(located) = stop.located else {
+                return Ok(());
+            };
+            let (table, lookup) = (&*stop.table, key.lookup);
+            let (number, asked) = stop.asked;
+            match held.get(number) {
+                Some(TableBlocks::Blocks(held)) => {
+                    get::read_held(table, lookup, located, held, read, &mut key.context)?
+                }
+                Some(TableBlocks::Lookups(held)) => {
+                    get::read_looked_up(table, lookup, asked, held, read, &mut key.context)?
+                }
+                None => get::read_located(table, lookup, located, read, &mut key.context)?,
+            }
+            if key.context.done() {
+                self.count_hit(key.level);
+            }
+            Ok(())
+        });
+    }
+
+    /// If several keys, `from_files`, must read their blocks from files, and the reads are direct or expected
+    /// to wait for the disk, lets these reads overlap. Returns the blocks of direct reads; the others will be
+    /// in the page cache.
+    #[inline]
+    fn begin_reads<'a, R: Iterator<Item = SortedRun<'a>>>(
+        &self,
+        family: &Family,
+        read: &BlockReadOptions,
+        batch: &mut [Underway<'a, R>],
+        from_files: u32,
+    ) -> Vec<TableBlocks> {
+        if read.async_io {
+            return hold_blocks(read, batch);
+        }
+        if from_files < 2 || read.cache_only {
+            return Vec::new();
+        }
+        if self.options.use_direct_reads {
+            return hold_blocks(read, batch);
+        }
+        if family.disk_waits.are_likely() {
+            prefetch_from_files(batch);
+        }
+        Vec::new()
+    }
+}
+
+/// Starts to read the blocks that are in files alone into the page cache.
+#[cold]
+fn prefetch_from_files<'a, R: Iterator<Item = SortedRun<'a>>>(batch: &mut [Underway<'a, R>]) {
+    let mut last = None;
+    for key in batch {
+        key.step_at_stop(|stop, _| {
+            let place = stop
+                .located
+                .map(|located| (std::ptr::from_ref::<Table>(&stop.table), located));
+            // Keys are in order: those of one block follow each other.
+            if stop.source == BlockSource::File && place != last {
+                stop.located
+                    .inspect(|&located| stop.table.prefetch_from_file(located));
+                last = place;
+            }
+            Ok(())
+        });
     }
 }
 

@@ -15,6 +15,7 @@ use memtable::Memtable;
 
 use crate::files::table_cache::TableCache;
 use crate::options::{ColumnFamilyOptions, CompactionStyle, TablePaths};
+use crate::state::disk_waits::DiskWaits;
 use crate::state::error_state::closing;
 use crate::state::file_changes::FileChanges;
 use crate::state::open_iterators::OpenIterators;
@@ -56,6 +57,7 @@ pub(crate) struct Family {
     /// The published sequence number of the database: all rows up to this number are in their memtables.
     pub published: Arc<AtomicU64>,
     pub file_changes: FileChanges,
+    pub disk_waits: DiskWaits,
     /// The database's trace, in which iterators record their seeks.
     pub query_trace: Arc<QueryTrace>,
     pub dropped: AtomicBool,

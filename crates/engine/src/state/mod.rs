@@ -7,6 +7,7 @@ pub mod column_family;
 pub(crate) mod compaction_job;
 pub(crate) mod db_inner;
 pub(crate) mod db_state;
+pub(crate) mod disk_waits;
 pub(crate) mod error_state;
 pub(crate) mod failures;
 pub(crate) mod family_batch;

@@ -94,6 +94,10 @@ pub struct ReadOptions {
     /// reads all blocks of a level at once. These reads use io_uring, with a ring per reading thread; if the
     /// kernel does not support io_uring, it is advised of the coming reads. Costs a second readahead buffer
     /// per file and level of an iterator; if all data is in memory it gains nothing. Default: false.
+    ///
+    /// Without it, a MultiGet reads the blocks of a level at once with
+    /// [`use_direct_reads`](crate::Options::use_direct_reads), and otherwise after its reads have waited for
+    /// the disk: while the page cache answers them, one read after the other is cheapest.
     pub async_io: bool,
     /// Lets iterators with a [`snapshot`](Self::snapshot) release, as they move, memtables and files that
     /// flushes and compactions have replaced, and continue in the replacements: they delay the release of

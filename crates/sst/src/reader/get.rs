@@ -18,7 +18,7 @@ use crate::lookup_key::LookupKey;
 use crate::read_options::BlockReadOptions;
 
 /// The place in a table at which a key must be, if the table holds it; see [`Table::locate`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Located {
     pub(crate) block: usize,
 }
@@ -87,6 +87,17 @@ impl fmt::Debug for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Value({} bytes)", self.bytes.len())
     }
+}
+
+/// The place that a lookup reads its block from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockSource {
+    /// The cache, or a mapped file.
+    Memory,
+    /// The file, which is not mapped.
+    File,
+    /// The index is in the cache, and must be searched first.
+    Unknown,
 }
 
 impl Table {
@@ -231,18 +242,34 @@ impl Table {
         }
     }
 
-    /// The step after [`Table::prefetch_block_of`]: prefetches the entry that the last step reads. Does
-    /// nothing if the block is not in the cache or has no entry index.
+    /// The step after [`Table::prefetch_block_of`]: prefetches the entry that the last step reads, if the
+    /// block is in the cache and has an entry index. Returns the place that the last step reads the block
+    /// from.
     #[inline]
-    pub fn prefetch_entry_of(&self, key: &LookupKey, located: Located) {
-        let (Some(cache), Some(index)) = (&self.cache, self.index.value.get()) else {
-            return;
+    pub fn prefetch_entry_of(&self, key: &LookupKey, located: Located) -> BlockSource {
+        let Some(index) = self.index.value.get() else {
+            return BlockSource::Unknown;
         };
-        if !self.stored_order.is_bytewise() || self.form.timestamp_size() != 0 {
-            return;
-        }
-        if let Some(block) = cache.get(&index.place(located.block).slot) {
+        let place = index.place(located.block);
+        let Some(block) = self.cache.as_ref().and_then(|cache| cache.get(&place.slot)) else {
+            return match self.fetcher.file().mapped() {
+                Some(_) => BlockSource::Memory,
+                None => BlockSource::File,
+            };
+        };
+        if self.stored_order.is_bytewise() && self.form.timestamp_size() == 0 {
             block.prefetch_entry(self.target(key.internal_key()).user_key);
+        }
+        BlockSource::Memory
+    }
+
+    /// Starts to read a block into the page cache, for a block that [`Table::prefetch_entry_of`] found to be
+    /// in the file alone, so that the reads of several blocks overlap. Does nothing for a file that is read
+    /// directly.
+    pub fn prefetch_from_file(&self, located: Located) {
+        if let Some(index) = self.index.value.get() {
+            let handle = index.handle(located.block);
+            self.fetcher.file().prefetch(handle.offset, handle.size);
         }
     }
 

@@ -29,7 +29,7 @@ mod uncache;
 mod warm;
 
 pub(crate) use cached_parts::index_of;
-pub use get::{IndexSeek, Located, Value};
+pub use get::{BlockSource, IndexSeek, Located, Value};
 pub use index::IndexRef;
 pub(crate) use load_block::Ahead;
 pub use multi_read::{
