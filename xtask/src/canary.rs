@@ -395,16 +395,16 @@ const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "recovery does not see that the end of a WAL is lost",
-        file: "crates/engine/src/lifecycle/recover.rs",
+        file: "crates/engine/src/lifecycle/recover/replay.rs",
         right: "Some(before) => replayed.goes_on_at(before.next_seqno),",
         wrong: "Some(_) => true,",
         caught_by: Tests(&["-p", "esker", "recovery"]),
     },
     Canary {
         name: "recovery takes what lies behind a hole in a WAL",
-        file: "crates/engine/src/lifecycle/recover.rs",
+        file: "crates/engine/src/lifecycle/recover/replay.rs",
         right: "if mode == RecoveryMode::PointInTime && hole {",
-        wrong: "if mode == RecoveryMode::PointInTime && hole && self.read_only {",
+        wrong: "if mode == RecoveryMode::PointInTime && hole && self.db.read_only {",
         caught_by: Tests(&["-p", "esker", "recovery"]),
     },
     Canary {
@@ -521,7 +521,7 @@ const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "after recovery sequence numbers are given a second time",
-        file: "crates/engine/src/lifecycle/recover.rs",
+        file: "crates/engine/src/lifecycle/recover/replay.rs",
         right: "replayed.last_seqno = replayed.last_seqno.max(next.saturating_sub(1));",
         wrong: "replayed.last_seqno = replayed.last_seqno.max(seqno);",
         caught_by: Tests(&["-p", "esker-dbtest", "metamorphic"]),

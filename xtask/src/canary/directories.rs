@@ -62,7 +62,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a WAL that is missing in the middle goes unnoticed",
-        file: "crates/engine/src/lifecycle/recover.rs",
+        file: "crates/engine/src/lifecycle/recover/replay.rs",
         right: "let is_needed = (self.oldest_needed..number).contains(&named);",
         wrong: "let is_needed = (number..self.oldest_needed).contains(&named);",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "missing_wals"]),

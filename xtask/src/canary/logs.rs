@@ -29,8 +29,8 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a WAL of which a filter left records out is read again at the next open",
-        file: "crates/engine/src/lifecycle/recover.rs",
-        right: "            replayed.damaged |= changed.is_some();\n",
+        file: "crates/engine/src/lifecycle/recover/replay.rs",
+        right: "        replayed.damaged |= changed.is_some();\n",
         wrong: "",
         caught_by: Tests(&[
             "-p",

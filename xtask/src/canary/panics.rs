@@ -13,9 +13,9 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "an open whose comparator panics does not say at which record of a WAL",
-        file: "crates/engine/src/lifecycle/recover.rs",
-        right: "catch_or_fail(|| self.replay_batch(&mut state, number, operations, replayed))\n",
-        wrong: "self.replay_batch(&mut state, number, operations, replayed)\n",
+        file: "crates/engine/src/lifecycle/recover/replay.rs",
+        right: "catch_or_fail(|| self.replay_batch(state, operations))",
+        wrong: "self.replay_batch(state, operations)",
         caught_by: Tests(&["-p", "esker-dbtest", "panics_in_writes"]),
     },
     Canary {

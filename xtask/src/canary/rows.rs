@@ -67,7 +67,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "recovery puts a row that is too large into a memtable",
-        file: "crates/engine/src/lifecycle/recover.rs",
+        file: "crates/engine/src/lifecycle/recover/replay.rs",
         right: "            if large.takes(id, seqno, kind, key, value) {\n                return;\n            }\n",
         wrong: "            large.takes(id, seqno, kind, key, value);\n",
         caught_by: Tests(LOWERED),
@@ -81,7 +81,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a WAL with a row that was left out is read again",
-        file: "crates/engine/src/lifecycle/recover.rs",
+        file: "crates/engine/src/lifecycle/recover/replay.rs",
         right: "        replayed.damaged |= !replayed.large.rows.is_empty();\n",
         wrong: "",
         caught_by: Tests(LOWERED),
@@ -130,8 +130,8 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "recovery keeps a long record while a memtable is written to a table",
-        file: "crates/engine/src/lifecycle/recover.rs",
-        right: "            if record.len() > LONG_RECORD {\n                record = Vec::new();\n            }\n",
+        file: "crates/engine/src/lifecycle/recover/replay.rs",
+        right: "        if record.len() > LONG_RECORD {\n            *record = Vec::new();\n        }\n",
         wrong: "",
         caught_by: Tests(&["-p", "esker", "--test", "it", "long_values::"]),
     },

@@ -1,7 +1,7 @@
 //! Recovery: rows in WALs that are in no table yet are replayed, and a session begins.
 //!
-//! 1. Replay the WALs that some family may need, in order, into memtables. A full memtable becomes a table of
-//!    L0 at once.
+//! 1. Replay the WALs that some family may need, in order, into memtables ([`replay`]). A full memtable
+//!    becomes a table of L0 at once.
 //! 2. Flush the remaining memtables to tables, except with `avoid_flush_during_recovery` if no table was
 //!    written yet and every WAL is intact with its beginning. A row that is too large for a table is skipped,
 //!    and its WAL is kept in `lost` ([`set_aside`](super::set_aside)).
@@ -11,6 +11,8 @@
 //! Until step 3 is durable, no existing file is changed. A crash before that repeats the recovery from the
 //! same files; the tables that the first one wrote belong to no version, and step 4 of the second deletes
 //! them.
+
+pub(super) mod replay;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
@@ -22,71 +24,26 @@ use base::filename::{self, FileKind};
 use base::statistics::Ticker;
 use base::sync::MutexGuard;
 use base::user_code::catch_or_fail;
-use base::{Error, ErrorKind, Kind, MAX_SEQNO, Result, SeqNo};
+use base::{Error, ErrorKind, Result, SeqNo};
 use manifest::{ManifestState, VersionBuilder, VersionEdit};
-use vfs::RandomAccessFile;
-use wal::{PredecessorWal, ReaderOptions, RecoveryMode};
+use wal::PredecessorWal;
 
-use crate::batch::operation::{Operations, set_sequence};
+use crate::batch::operation::set_sequence;
 use crate::events::{Event, RowTooLargeOutcome};
 use crate::files::lost::Lost;
-use crate::lifecycle::manifest_tail::{LONGEST_FILL, ManifestTail, read_manifest};
+use crate::lifecycle::manifest_tail::{ManifestTail, read_manifest};
 use crate::lifecycle::moment::{Moment, write_identity};
-use crate::lifecycle::set_aside::LargeRows;
-use crate::lifecycle::tracked_wals::TrackedWal;
+use crate::lifecycle::recover::replay::Replayed;
 use crate::lifecycle::wal_dir;
-use crate::lifecycle::wal_filter::{Filtered, applied_in_place_of};
 use crate::log::log_line;
-use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
 use crate::state::db_inner::RECOVERY_JOB;
 use crate::state::db_state::PreparedSection;
 use crate::state::db_state::{DbState, LiveWal};
 use crate::state::log_and_apply::manifest_state;
-use crate::state::sections::{Applied, Sections};
-use crate::write::pipeline::deletion_kind;
+use crate::state::sections::Sections;
 use crate::write::predecessor::Predecessor;
 use crate::write::two_phase::encode_section;
-
-/// The minimum length in bytes of a record whose buffer is freed at once.
-const LONG_RECORD: usize = 1 << 20;
-
-/// The progress of a replay.
-struct Replayed {
-    /// The sequence number that the next batch must have; `None` before the first batch.
-    next_seqno: Option<SeqNo>,
-    /// The highest sequence number read so far.
-    last_seqno: SeqNo,
-    /// The WAL at whose damage the replay stopped, and the error, until a later WAL is found to continue
-    /// without a gap.
-    stopped: Option<(u64, Error)>,
-    /// The last WAL with a record, and the end of its records.
-    end: Predecessor,
-    /// The facts about the last WAL that was read, with which the description in the next WAL is compared
-    /// (`track_and_verify_wals`).
-    observed: Option<PredecessorWal>,
-    /// The end of the WAL's last record.
-    observed_end: u64,
-    /// The WALs read so far.
-    wals: Vec<u64>,
-    /// The oldest WAL that a family needs, according to the MANIFEST.
-    oldest_needed: u64,
-    /// A WAL that is needed and does not exist: the next WAL names it.
-    missing: Option<u64>,
-    /// The WALs that may be overwritten while they are read, because they are recycled.
-    recycled: Vec<u64>,
-    /// True if part of a WAL was not used, or the beginning of a WAL is lost.
-    damaged: bool,
-    /// True if a memtable was full and has been flushed to a table.
-    flushed: bool,
-    /// The rows that were skipped because they are too large.
-    large: LargeRows,
-    /// The prepared sections without a commit or rollback so far.
-    sections: Sections,
-    /// True if [`next_seqno`](Self::next_seqno) is a lower bound: the rows after it belong to a section whose
-    /// WAL was deleted, so their number is unknown.
-    ends_open: bool,
-}
 
 impl DbInner {
     /// Recovers for writing: see the module's documentation. `manifest` is the current MANIFEST, already
@@ -326,55 +283,6 @@ impl DbInner {
         Ok(wals.into_iter().collect())
     }
 
-    /// Replays the WALs. If `live` is given, it is the moment of a MANIFEST that another process may be
-    /// writing, along with the WALs; then nothing is flushed.
-    fn replay(&self, wals: Vec<(u64, Arc<dyn RandomAccessFile>)>, live: Option<&Moment>) -> Result<Replayed> {
-        let last_seqno = self.published.load(Ordering::Acquire);
-        let mut replayed = Replayed {
-            next_seqno: None,
-            last_seqno,
-            stopped: None,
-            end: Predecessor::NONE,
-            observed: None,
-            observed_end: 0,
-            wals: Vec::new(),
-            oldest_needed: self.state.lock().oldest_recorded_wal_of_rows(),
-            missing: None,
-            recycled: Vec::new(),
-            damaged: false,
-            flushed: false,
-            large: LargeRows::new(self.options.row_limit),
-            sections: Sections::new(self.options.allow_2pc),
-            ends_open: false,
-        };
-        self.notify_wal_filter_of_families()?;
-        for (number, file) in wals {
-            if !self.replay_wal(number, file, &mut replayed, live)? {
-                break;
-            }
-        }
-        if let Some((number, error)) = &replayed.stopped {
-            let state = self.state.lock();
-            let ahead = state
-                .families
-                .values()
-                .find(|family| family.log_number > *number && family.version.num_files() > 0);
-            if let Some(ahead) = ahead {
-                return Err(Error::corruption(format!(
-                    "SST file is ahead of WALs in CF {}: {error}",
-                    ahead.family.name
-                ))
-                .in_file(&filename::wal(&self.wal_dir, *number)));
-            }
-        }
-        self.write.queue.lock().last_seqno = replayed.last_seqno;
-        self.published.store(replayed.last_seqno, Ordering::Release);
-        for own in self.state.lock().families.values() {
-            own.family.file_changes.recovered(replayed.last_seqno);
-        }
-        Ok(replayed)
-    }
-
     /// Syncs the WALs of a former process that stay in use: rows that this process syncs later must not
     /// survive a crash without the rows before them.
     fn sync_wals(&self, wals: &[u64]) -> Result<()> {
@@ -391,317 +299,6 @@ impl DbInner {
             true => self.sync_wals(wals),
             false => Ok(()),
         }
-    }
-
-    /// Replays one WAL. False if the WALs after it must not be replayed.
-    fn replay_wal(
-        &self,
-        number: u64,
-        file: Arc<dyn RandomAccessFile>,
-        replayed: &mut Replayed,
-        live: Option<&Moment>,
-    ) -> Result<bool> {
-        let path = filename::wal(&self.wal_dir, number);
-        let mode = self.options.wal_recovery_mode;
-        let mut reader = wal::Reader::new(
-            file,
-            ReaderOptions {
-                log_number: Some(number),
-                mode,
-            },
-        )
-        .with_readahead(self.options.log_readahead_size);
-        let mut state = self.state.lock();
-        let mut checked_timestamps = 0;
-        let mut record = Vec::new();
-        // The offset at which the last replayed record ends.
-        let mut end = 0;
-        let mut dropped = LiveDropped::default();
-        let mut tracked = TrackedWal::new(number);
-        loop {
-            let read = reader.read_record_into(&mut record);
-            // The end of a live WAL may be half written at any time, and damage before other records may have
-            // been written while it was read.
-            let ended = matches!(read, Ok(false)) && reader.stopped().is_none();
-            if live.is_some() && !ended && dropped.may_be_gone(&reader, end) {
-                dropped.read_again(&mut reader, end);
-                continue;
-            }
-            let read = read?;
-            if !self.may_follow(&mut tracked, &reader, replayed)? {
-                return Ok(false);
-            }
-            if !read {
-                break;
-            }
-            if record.len() < crate::batch::operation::HEADER_LEN {
-                let len = record.len();
-                reader.reject(len, "log record too small")?;
-                continue;
-            }
-            let in_wal = |error: Error, at: u64| error.offset_by(at).in_file(&path);
-            let operations = Operations::new(&record)?;
-            let (seqno, count) = (operations.sequence(), u64::from(operations.promised()));
-            let hole = reader.unused_before() > LONGEST_FILL && replayed.next_seqno != Some(seqno);
-            // A hole in a live WAL may have been filled during the read, since the bytes after it were read
-            // later: read it again.
-            if hole && live.is_some() && !dropped.was_read_again(end) {
-                dropped.read_again(&mut reader, end);
-                continue;
-            }
-            if mode == RecoveryMode::PointInTime && hole {
-                // The tail of a WAL reaches the disk page by page, in any order: after a power failure, zeros
-                // may precede rows that survived. The rows after the hole follow rows that are lost, so they
-                // are not decoded: the record with the compression of this WAL may be lost too.
-                let error =
-                    Error::corruption("rows are missing before this record").at(reader.record_offset());
-                self.report_dropped(&path, "rows are missing in the middle");
-                replayed.damaged = true;
-                replayed.stopped.get_or_insert((number, error));
-                replayed.wals.push(number);
-                return Ok(true);
-            }
-            if seqno > MAX_SEQNO - count {
-                let error =
-                    Error::corruption(format!("Sequence number {seqno} of {count} rows is too large"));
-                return Err(in_wal(error, reader.record_offset()));
-            }
-            if let Some(next) = replayed.next_seqno.filter(|next| seqno < *next) {
-                let error =
-                    Error::corruption(format!("Out of order sequence number {seqno}, {next} expected"));
-                return Err(in_wal(error, reader.record_offset()));
-            }
-            let predecessor = Predecessor::decode(Operations::new(&record)?)?;
-            if let Some(missing) = replayed.lost_before(number, predecessor, &reader) {
-                replayed.missing = Some(missing);
-                if !self.passes_over_missing(missing, &path, replayed, live.is_some())? {
-                    return Ok(false);
-                }
-            }
-            let before = predecessor.filter(|before| replayed.wals.contains(&before.number));
-            let goes_on = match before {
-                Some(before) => replayed.goes_on_at(before.next_seqno),
-                None => replayed.stopped.is_none() || replayed.goes_on_at(seqno),
-            };
-            if !goes_on {
-                let error = Error::corruption("it does not continue where the previous WAL ends");
-                match mode {
-                    RecoveryMode::AbsoluteConsistency => return Err(in_wal(error, reader.record_offset())),
-                    RecoveryMode::PointInTime => {
-                        self.report_dropped(&path, error.message());
-                        replayed.damaged = true;
-                        replayed.stopped.get_or_insert((number, error));
-                        return Ok(false);
-                    }
-                    RecoveryMode::TolerateCorruptedTailRecords | RecoveryMode::SkipAnyCorruptedRecords => {}
-                }
-            }
-            // The previous WAL has lost its beginning, and with it the end of its own predecessor. No rows
-            // are missing, as the WALs before it show; those may be deleted when this WAL is read again.
-            replayed.damaged |= before.is_some_and(|before| before.number != replayed.end.number);
-            replayed.stopped = None;
-            let offset = reader.record_offset();
-            if let Some(moment) = live {
-                self.check_families_are_known(&state, operations.clone(), moment)?;
-            }
-            let changed = match self
-                .filter_record(number, &path, &record)
-                .map_err(|error| in_wal(error, offset))?
-            {
-                Filtered::AsItIs => None,
-                Filtered::Changed(batch) => Some(batch),
-                Filtered::Stop => {
-                    self.report_dropped(&path, "the WAL filter stopped the replay");
-                    replayed.damaged = true;
-                    replayed.wals.push(number);
-                    return Ok(false);
-                }
-                Filtered::Corrupted(reason) => {
-                    reader.reject(record.len(), &reason)?;
-                    continue;
-                }
-            };
-            let operations = match &changed {
-                Some(batch) => batch.operations(),
-                None => operations,
-            };
-            // A WAL with records that were not applied is not read again.
-            replayed.damaged |= changed.is_some();
-            let acknowledged = replayed.large.begin_batch(number, &operations, record.len());
-            let applied = catch_or_fail(|| self.replay_batch(&mut state, number, operations, replayed))
-                .map_err(|error| in_wal(error, offset))?;
-            let applied = match changed {
-                Some(_) => applied_in_place_of(&record, applied)?,
-                None => applied,
-            };
-            let next = applied.next;
-            if next > MAX_SEQNO {
-                let error = Error::corruption(format!("Sequence number {next} after a commit is too large"));
-                return Err(in_wal(error, offset));
-            }
-            // A memtable may be flushed below, which needs as much memory again as its longest row: free the
-            // long record first.
-            if record.len() > LONG_RECORD {
-                record = Vec::new();
-            }
-            end = reader.record_end();
-            tracked.note(seqno);
-            replayed.next_seqno = Some(if acknowledged { next } else { seqno });
-            replayed.ends_open = applied.ends_open;
-            replayed.end = Predecessor {
-                number,
-                next_seqno: next,
-                kept: true,
-            };
-            // A batch without rows has a sequence number too, and a batch written after it must not have a
-            // lower one.
-            replayed.last_seqno = replayed.last_seqno.max(next.saturating_sub(1));
-            if reader.timestamp_sizes().len() != checked_timestamps {
-                checked_timestamps = reader.timestamp_sizes().len();
-                check_timestamp_sizes(&state, reader.timestamp_sizes())
-                    .map_err(|error| in_wal(error, offset))?;
-            }
-            if live.is_none() {
-                let flushed = catch_or_fail(|| self.flush_full(&mut state));
-                replayed.flushed |= flushed.map_err(|error| match error.kind() {
-                    ErrorKind::Panicked => in_wal(error, offset),
-                    _ => error,
-                })?;
-            }
-        }
-        drop(state);
-        // Skipped rows are reported once, and their WAL is not read again.
-        replayed.damaged |= !replayed.large.rows.is_empty();
-        replayed.wals.push(number);
-        if reader.is_recycled() {
-            replayed.recycled.push(number);
-        }
-        if let Some(error) = reader.stopped() {
-            replayed.stopped = Some((number, error.clone()));
-        }
-        replayed.observed = self.observe(&tracked)?;
-        replayed.observed_end = end;
-        let dropped = dropped.all(&reader);
-        replayed.damaged |= !dropped.is_empty();
-        self.report_all_dropped(&path, &dropped);
-        Ok(true)
-    }
-
-    /// False if the replay ends before WAL `tracked`, because the description of its predecessor does not
-    /// match the WAL before it.
-    fn may_follow(
-        &self,
-        tracked: &mut TrackedWal,
-        reader: &wal::Reader,
-        replayed: &mut Replayed,
-    ) -> Result<bool> {
-        let observed = replayed.observed.filter(|_| replayed.stopped.is_none());
-        let Some(error) = self.check_predecessor(tracked, reader, observed, replayed.observed_end)? else {
-            return Ok(true);
-        };
-        self.report_dropped(&filename::wal(&self.wal_dir, tracked.number), error.message());
-        replayed.damaged = true;
-        replayed.stopped = observed.map(|observed| (observed.log_number, error));
-        Ok(false)
-    }
-
-    fn report_all_dropped(&self, path: &std::path::Path, all: &[wal::Dropped]) {
-        for dropped in all {
-            let wal::Dropped {
-                bytes,
-                offset,
-                reason,
-            } = dropped;
-            self.report_dropped(path, &format!("{bytes} bytes at {offset}: {reason}"));
-        }
-    }
-
-    /// True if the replay continues although WAL `missing`, which the WAL in `path` names, does not exist.
-    /// Under `PointInTime`, the replay stops before the naming WAL.
-    fn passes_over_missing(
-        &self,
-        missing: u64,
-        path: &std::path::Path,
-        replayed: &mut Replayed,
-        live: bool,
-    ) -> Result<bool> {
-        let gone = filename::wal(&self.wal_dir, missing);
-        let behind = path.file_name().unwrap_or_default().to_string_lossy();
-        let error = missing_wal(missing, &behind).in_file(&gone);
-        if live && self.options.fs.exists(&gone)? {
-            // The missing WAL exists now: it was created while the directory was listed.
-            return Err(error.with_kind(ErrorKind::TryAgain));
-        }
-        let mode = self.options.wal_recovery_mode;
-        if matches!(
-            mode,
-            RecoveryMode::AbsoluteConsistency | RecoveryMode::TolerateCorruptedTailRecords
-        ) {
-            return Err(error);
-        }
-        self.report_dropped(path, error.message());
-        replayed.damaged = true;
-        if mode == RecoveryMode::PointInTime {
-            replayed.stopped.get_or_insert((missing, error));
-            return Ok(false);
-        }
-        Ok(true)
-    }
-
-    fn report_dropped(&self, path: &std::path::Path, reason: &str) {
-        self.notify(&Event::WalDropped {
-            path: path.display().to_string(),
-            reason: reason.to_owned(),
-        });
-    }
-
-    /// `TryAgain` if the batch is for a family that was created after the MANIFEST was read: skipping its
-    /// rows would leave a hole.
-    fn check_families_are_known(
-        &self,
-        state: &DbState,
-        operations: Operations<'_>,
-        moment: &Moment,
-    ) -> Result<()> {
-        // The replay reports an operation that cannot be decoded.
-        for operation in operations.map_while(Result::ok) {
-            let newer = operation.family().is_some_and(|id| id > state.max_family);
-            if newer && *moment != Moment::of(&self.options, &self.dir)? {
-                return Err(Error::new(ErrorKind::TryAgain, "a column family was created").in_file(&self.dir));
-            }
-        }
-        Ok(())
-    }
-
-    /// Inserts a batch of WAL `number` into the memtables of the families that need it, without rows that are
-    /// too large. Rows of a prepared section count as rows of the WAL that commits it, because the commit put
-    /// them into a memtable.
-    fn replay_batch(
-        &self,
-        state: &mut DbState,
-        number: u64,
-        operations: Operations<'_>,
-        replayed: &mut Replayed,
-    ) -> Result<Applied> {
-        let Replayed { large, sections, .. } = replayed;
-        sections.apply(operations, |id, seqno, kind, key, value| {
-            // The rows of a family that was dropped, or has flushed them, still use up sequence numbers.
-            let Some(family) = state
-                .families
-                .get(&id)
-                .filter(|family| number >= family.log_number)
-            else {
-                return;
-            };
-            let kind = match kind {
-                Kind::Deletion => deletion_kind(&family.family),
-                kind => kind,
-            };
-            if large.takes(id, seqno, kind, key, value) {
-                return;
-            }
-            family.mem.table.add(seqno, kind, key, value);
-        })
     }
 
     /// Flushes the memtables that recovery has filled to tables. True if there were any.
@@ -885,107 +482,4 @@ impl DbInner {
         orphans.dedup();
         Ok(orphans)
     }
-}
-
-impl Replayed {
-    /// True if the next row after the replayed ones may have the number `seqno`.
-    fn goes_on_at(&self, seqno: SeqNo) -> bool {
-        match self.next_seqno {
-            Some(next) if self.ends_open => next <= seqno,
-            next => next == Some(seqno),
-        }
-    }
-
-    /// The missing WAL before WAL `number`, if there is one: it is named in `predecessor`, or in RocksDB's
-    /// record for this purpose.
-    fn lost_before(
-        &self,
-        number: u64,
-        predecessor: Option<Predecessor>,
-        reader: &wal::Reader,
-    ) -> Option<u64> {
-        let ours = predecessor.filter(|named| named.kept).map(|named| named.number);
-        let named = ours.or_else(|| reader.predecessor().map(|named| named.log_number))?;
-        let is_needed = (self.oldest_needed..number).contains(&named);
-        (is_needed && self.missing != Some(named) && !self.wals.contains(&named)).then_some(named)
-    }
-}
-
-/// The error for WAL `missing`, which does not exist although the WAL with the name `behind` needs it.
-pub(crate) fn missing_wal(missing: u64, behind: &str) -> Error {
-    Error::corruption(format!(
-        "Missing WAL {missing:06}.log: {behind} follows it, and the MANIFEST does not record that its rows are in tables"
-    ))
-}
-
-/// The corruptions that a reader of a live WAL has skipped, confirmed by a second read. The writer fills
-/// memory that is read in pieces: the front of a record may be missing although the rest is there. A second
-/// read finds it complete, as it does every record before it, so a corruption found twice is a corruption on
-/// disk.
-#[derive(Default)]
-struct LiveDropped {
-    /// The corruptions found twice, before the position at which the reader was last resumed.
-    before: Vec<wal::Dropped>,
-    /// The number of later corruptions that were found twice.
-    confirmed: usize,
-    /// The position at which the reader was last resumed.
-    went_on_at: Option<u64>,
-}
-
-impl LiveDropped {
-    /// True if a corruption after `end`, the end of the last record, was found only once: then the reader
-    /// must be resumed at `end`.
-    fn may_be_gone(&mut self, reader: &wal::Reader, end: u64) -> bool {
-        let met = reader.dropped().len();
-        let once = met > self.confirmed && !self.was_read_again(end);
-        if !once {
-            self.confirmed = met;
-        }
-        once
-    }
-
-    /// True if the reader was already resumed at `end`: then data missing after it is missing on disk.
-    fn was_read_again(&self, end: u64) -> bool {
-        self.went_on_at == Some(end)
-    }
-
-    /// Lets the reader of a WAL continue at `end`.
-    fn read_again(&mut self, reader: &mut wal::Reader, end: u64) {
-        self.before.extend_from_slice(&reader.dropped()[..self.confirmed]);
-        self.confirmed = 0;
-        self.went_on_at = Some(end);
-        reader.resume_from(end);
-    }
-
-    /// All corruptions to report.
-    fn all(self, reader: &wal::Reader) -> Vec<wal::Dropped> {
-        let mut all = self.before;
-        all.extend_from_slice(reader.dropped());
-        all
-    }
-}
-
-/// `InvalidArgument` if a WAL was written with timestamps of other sizes than its families have now.
-fn check_timestamp_sizes(state: &DbState, recorded: &std::collections::BTreeMap<u32, u16>) -> Result<()> {
-    let families = recorded.keys().filter_map(|id| state.families.get(id));
-    families
-        .map(|family| &*family.family)
-        .try_for_each(|family| check_timestamp_size(family, recorded))
-}
-
-/// Same as [`check_timestamp_sizes`], for one family.
-pub(crate) fn check_timestamp_size(
-    family: &Family,
-    recorded: &std::collections::BTreeMap<u32, u16>,
-) -> Result<()> {
-    if let Some(&size) = recorded.get(&family.id) {
-        let now = family.cmp.user().timestamp_size();
-        if now != usize::from(size) {
-            return Err(Error::invalid_argument(format!(
-                "the WAL holds rows of column family {} with timestamps of {size} bytes, its comparator has {now}",
-                family.name
-            )));
-        }
-    }
-    Ok(())
 }

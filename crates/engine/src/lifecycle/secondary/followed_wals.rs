@@ -11,7 +11,7 @@ use wal::{Reader, ReaderOptions, RecoveryMode};
 use crate::batch::operation::{HEADER_LEN, Operations};
 use crate::events::RowTooLargeOutcome;
 use crate::lifecycle::manifest_tail::LONGEST_FILL;
-use crate::lifecycle::recover::{check_timestamp_size, missing_wal};
+use crate::lifecycle::recover::replay::{check_timestamp_size, missing_wal};
 use crate::lifecycle::set_aside::LargeRows;
 use crate::state::column_family::Family;
 use crate::state::db_inner::DbInner;
