@@ -1,6 +1,6 @@
 //! Opening, creating and destroying databases.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -9,9 +9,9 @@ use arc_swap::ArcSwap;
 use base::filename::{self, FileKind};
 use base::sync::{Condvar, Mutex};
 use base::user_code::catch_or_fail;
-use base::{Error, ErrorKind, Result, env};
+use base::{Error, ErrorKind, Result, SeqNo, env};
 use cache::{Cache, CacheOptions};
-use manifest::{ManifestState, VersionEdit};
+use manifest::{ManifestState, Version, VersionEdit};
 use sst::BlockCache;
 use vfs::FileLock;
 
@@ -33,6 +33,7 @@ use crate::log::listeners::with_file_listeners;
 use crate::log::{self, InfoLog, log_line};
 use crate::options::Options;
 use crate::options::check::{check_options, check_recorded_timestamps};
+use crate::options::file::OptionsFile;
 use crate::options::names::STATS_COLUMN_FAMILY;
 use crate::options::sst_file_manager::is_trash;
 use crate::options::write_buffer_manager::WriteBufferManager;
@@ -41,8 +42,7 @@ use crate::state::background::{JobSide, Work};
 use crate::state::column_family::Family;
 use crate::state::db_inner::RECOVERY_JOB;
 use crate::state::db_inner::{DbInner, DirLocks, FamilyIndex, Identity, Traces};
-use crate::state::db_state::{Close, CompactionHolds, DbState, Recorded, Waiting};
-use crate::state::error_state::Recovery;
+use crate::state::db_state::DbState;
 use crate::state::handle::{Db, Handle};
 use crate::state::samples::ReportSide;
 use crate::state::snapshot::SnapshotList;
@@ -358,6 +358,8 @@ fn default_block_cache() -> Arc<BlockCache> {
     })
 }
 
+/// Assembles the database in `dir` from its options and the state that its MANIFEST recorded. Recovery adds
+/// the rows in WALs.
 pub(crate) fn assemble_db(
     options: &Options,
     dir: &Path,
@@ -386,8 +388,11 @@ pub(crate) fn assemble_db(
     // Components that the options do not set are the same as at the last open.
     let stored = stored_options(found, options, &listeners)?;
     let published = Arc::new(AtomicU64::new(recorded.last_sequence));
-    let query_trace = Arc::new(QueryTrace::new(options.clock.clone()));
-    let block_trace = Arc::new(BlockCacheTrace::new(options.clock.clone()));
+    let traces = Traces {
+        query: Arc::new(QueryTrace::new(options.clock.clone())),
+        io: io_trace,
+        block: Arc::new(BlockCacheTrace::new(options.clock.clone())),
+    };
     let stats = Arc::new(Stats::new(options.statistics.clone(), options.clock.clone()));
     let shared = Shared {
         options,
@@ -396,93 +401,22 @@ pub(crate) fn assemble_db(
         open_limit: &open_limit,
         obsolete: &obsolete,
         published: &published,
-        query_trace: &query_trace,
-        block_trace: &block_trace,
+        query_trace: &traces.query,
+        block_trace: &traces.block,
         stats: &stats,
     };
-    let mut state = DbState {
-        families: BTreeMap::new(),
-        max_family: recorded.max_column_family,
-        recorded: Recorded::of(&recorded),
-        wals: VecDeque::new(),
-        recyclable_wals: VecDeque::new(),
-        first_own_wal: u64::MAX,
-        background_error: None,
-        resumable: false,
-        recovery: Recovery::default(),
-        manifest_in_doubt: false,
-        files_in_doubt: Vec::new(),
-        manifest_busy: false,
-        running_flushes: 0,
-        running_compactions: 0,
-        handed_over: VecDeque::new(),
-        shutting_down: false,
-        closing: false,
-        close: Close::default(),
-        dropped_families: Vec::new(),
-        background_paused: 0,
-        manual_alone: false,
-        wal_locks: 0,
-        range_latch: None,
-        compaction_holds: CompactionHolds::default(),
-        running_manual: 0,
-        stall_events: Vec::new(),
-        memory_stall: Waiting::default(),
-        wal_lock_stall: Waiting::default(),
-        low_pri_stall: None,
-        sections: BTreeMap::new(),
-        marked: false,
-        atomic_flush: options.atomic_flush,
-        flush_groups: Vec::new(),
-        two_phase: options.allow_2pc,
-    };
-    let stats_options = stats_history::family_options();
-    let mut default_family: Option<Arc<Family>> = None;
-    for (id, family) in recorded.families {
-        let family_options = match family.name == STATS_COLUMN_FAMILY {
-            true => &stats_options,
-            false => options.family(&family.name),
-        };
-        check_recorded_timestamps(options, &family, family_options)?;
-        let stored = stored.as_ref().map(|stored| stored.stored(&family.name));
-        let levels = family_options.num_levels as usize;
-        if family.version.num_non_empty_levels() > levels {
-            return Err(Error::invalid_argument(format!(
-                "column family {} has files in {} levels, more than num_levels {levels}",
-                family.name,
-                family.version.num_non_empty_levels()
-            )));
-        }
-        let version = Arc::new(family.version.with_num_levels(levels));
-        let assembled = assemble(
-            &shared,
-            id,
-            &family.name,
-            family_options,
-            stored.as_ref(),
-            &version,
-        );
-        if id == 0 {
-            default_family = Some(assembled.clone());
-        }
-        report_without_effect(&family.name, family_options, None, &listeners);
-        let mut own = fresh_state(assembled, version, family.log_number, family.log_number);
-        own.full_history_ts_low = family.full_history_ts_low;
-        state.families.insert(id, own);
-    }
-    let default_family = default_family
-        .ok_or_else(|| Error::corruption("the MANIFEST knows no default column family").in_file(dir))?;
+    let mut state = DbState::new(&recorded, options);
+    let default_family = add_families(
+        &shared,
+        recorded.families,
+        stored.as_ref(),
+        &listeners,
+        &mut state,
+    )?;
     let max_total_wal_size = wal_limit(options, &state);
     let db_id = match recorded.db_id {
         Some(db_id) => db_id,
         None => read_identity(&*fs, dir)?.unwrap_or_else(new_db_id),
-    };
-    // A read-only database has no share of a write buffer manager, because it flushes nothing.
-    let manager = match (&options.write_buffer_manager, options.db_write_buffer_size) {
-        _ if read_only => None,
-        (Some(manager), _) => Some(manager.clone()),
-        (None, 0) => None,
-        (None, bytes) => Some(WriteBufferManager::new(bytes, None, false)),
     };
     let inner = DbInner {
         dir: dir.to_path_buf(),
@@ -499,27 +433,13 @@ pub(crate) fn assemble_db(
         options: options.clone(),
         work: Work::default(),
         changed: Condvar::new(),
-        write: WriteSide {
-            queue: WriteQueue::new(Writer::new(recorded.last_sequence)),
-            line: Mutex::default(),
-            telling: Mutex::default(),
-            low_pri_limiter: low_pri_limiter(options)?,
-            attention: AtomicBool::new(false),
-            share: manager.map(|manager| manager.join()),
-        },
+        write: write_side(options, recorded.last_sequence, read_only)?,
         wal_tail: WalTail::new(max_total_wal_size),
         published,
-        traces: Traces {
-            query: query_trace,
-            io: io_trace,
-            block: block_trace,
-        },
+        traces,
         snapshots: Arc::new(SnapshotList::new(options.clock.clone())),
         obsolete,
-        index: ArcSwap::from_pointee(FamilyIndex {
-            by_id: HashMap::new(),
-            by_name: HashMap::new(),
-        }),
+        index: ArcSwap::from_pointee(FamilyIndex::default()),
         default_family,
         log,
         listeners,
@@ -536,6 +456,70 @@ pub(crate) fn assemble_db(
     };
     inner.reindex(&inner.state.lock());
     Ok(inner)
+}
+
+/// Adds the families of the MANIFEST to `state`, and returns the default one. `stored` is the OPTIONS file of
+/// the last open.
+fn add_families(
+    shared: &Shared<'_>,
+    recorded: BTreeMap<u32, manifest::FamilyState>,
+    stored: Option<&OptionsFile>,
+    listeners: &Listeners,
+    state: &mut DbState,
+) -> Result<Arc<Family>> {
+    let stats_options = stats_history::family_options();
+    let mut default_family: Option<Arc<Family>> = None;
+    for (id, family) in recorded {
+        let options = match family.name == STATS_COLUMN_FAMILY {
+            true => &stats_options,
+            false => shared.options.family(&family.name),
+        };
+        check_recorded_timestamps(shared.options, &family, options)?;
+        let stored = stored.map(|stored| stored.stored(&family.name));
+        let version = Arc::new(with_levels(&family, options.num_levels as usize)?);
+        let assembled = assemble(shared, id, &family.name, options, stored.as_ref(), &version);
+        if id == 0 {
+            default_family = Some(assembled.clone());
+        }
+        report_without_effect(&family.name, options, None, listeners);
+        let mut own = fresh_state(assembled, version, family.log_number, family.log_number);
+        own.full_history_ts_low = family.full_history_ts_low;
+        state.families.insert(id, own);
+    }
+    default_family
+        .ok_or_else(|| Error::corruption("the MANIFEST knows no default column family").in_file(shared.dir))
+}
+
+/// The version of a family, with the number of levels in the options. `InvalidArgument` if more levels have
+/// files.
+fn with_levels(family: &manifest::FamilyState, levels: usize) -> Result<Version> {
+    let non_empty = family.version.num_non_empty_levels();
+    if non_empty > levels {
+        return Err(Error::invalid_argument(format!(
+            "column family {} has files in {non_empty} levels, more than num_levels {levels}",
+            family.name
+        )));
+    }
+    Ok(family.version.with_num_levels(levels))
+}
+
+/// The write side of a database whose last sequence number is `last_sequence`.
+fn write_side(options: &Options, last_sequence: SeqNo, read_only: bool) -> Result<WriteSide> {
+    // A read-only database has no share of a write buffer manager, because it flushes nothing.
+    let manager = match (&options.write_buffer_manager, options.db_write_buffer_size) {
+        _ if read_only => None,
+        (Some(manager), _) => Some(manager.clone()),
+        (None, 0) => None,
+        (None, bytes) => Some(WriteBufferManager::new(bytes, None, false)),
+    };
+    Ok(WriteSide {
+        queue: WriteQueue::new(Writer::new(last_sequence)),
+        line: Mutex::default(),
+        telling: Mutex::default(),
+        low_pri_limiter: low_pri_limiter(options)?,
+        attention: AtomicBool::new(false),
+        share: manager.map(|manager| manager.join()),
+    })
 }
 
 impl DbInner {

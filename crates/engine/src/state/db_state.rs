@@ -17,6 +17,7 @@ use memtable::Memtable;
 
 use crate::batch::write_batch::WriteBatch;
 use crate::events::{Event, FlushReason};
+use crate::options::Options;
 use crate::state::column_family::Family;
 use crate::state::compaction_job::CompactionJob;
 use crate::state::error_state::Recovery;
@@ -537,6 +538,46 @@ impl StallReason {
 }
 
 impl DbState {
+    /// The state of a database that has no families and WALs yet, with the data of its MANIFEST.
+    pub fn new(recorded: &ManifestState, options: &Options) -> DbState {
+        DbState {
+            families: BTreeMap::new(),
+            max_family: recorded.max_column_family,
+            recorded: Recorded::of(recorded),
+            wals: VecDeque::new(),
+            recyclable_wals: VecDeque::new(),
+            first_own_wal: u64::MAX,
+            background_error: None,
+            resumable: false,
+            recovery: Recovery::default(),
+            manifest_in_doubt: false,
+            files_in_doubt: Vec::new(),
+            manifest_busy: false,
+            running_flushes: 0,
+            running_compactions: 0,
+            handed_over: VecDeque::new(),
+            shutting_down: false,
+            closing: false,
+            close: Close::default(),
+            dropped_families: Vec::new(),
+            background_paused: 0,
+            manual_alone: false,
+            wal_locks: 0,
+            range_latch: None,
+            compaction_holds: CompactionHolds::default(),
+            running_manual: 0,
+            stall_events: Vec::new(),
+            memory_stall: Waiting::default(),
+            wal_lock_stall: Waiting::default(),
+            low_pri_stall: None,
+            sections: BTreeMap::new(),
+            marked: false,
+            atomic_flush: options.atomic_flush,
+            flush_groups: Vec::new(),
+            two_phase: options.allow_2pc,
+        }
+    }
+
     /// The family with that id. `ColumnFamilyDropped` if it does not exist.
     pub fn family_mut(&mut self, id: u32) -> Result<&mut FamilyState> {
         self.families
