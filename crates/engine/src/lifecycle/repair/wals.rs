@@ -109,6 +109,7 @@ impl Repair<'_> {
         let mut flushed = Flushed {
             options: self.options,
             open: HashMap::new(),
+            doubtful: 0,
         };
         let mut last = 0;
         let mut sections = Sections::new(true);
@@ -116,7 +117,6 @@ impl Repair<'_> {
             let size = self.options.fs.size(path)?;
             self.progress.check()?;
             let mut rows = 0;
-            let mut doubtful = 0u64;
             let mut large = LargeRows::new(self.options.row_limit);
             let damage = for_each_batch(self.options, number, path, &mut |batch| {
                 let mut state = inner.state.lock();
@@ -133,31 +133,21 @@ impl Repair<'_> {
                     if large.takes(id, seqno, kind, key, value) {
                         return;
                     }
-                    let timestamps = family.cmp.timestamp_size() > 0;
-                    let kind = match kind {
-                        Kind::Deletion if timestamps => Kind::DeletionWithTimestamp,
-                        Kind::Merge => match flushed.has(family, key, seqno, number) {
-                            Ok(Has::Yes) => return,
-                            Ok(Has::Perhaps) => {
-                                doubtful += 1;
-                                kind
-                            }
-                            Ok(Has::No) => kind,
-                            Err(error) => {
-                                failed = Some(error);
-                                return;
-                            }
-                        },
-                        _ => kind,
-                    };
-                    own.mem.table.add(seqno, kind, key, value);
-                    rows += 1;
+                    match flushed.kind_of(family, key, seqno, kind, number) {
+                        Ok(Some(kind)) => {
+                            own.mem.table.add(seqno, kind, key, value);
+                            rows += 1;
+                        }
+                        Ok(None) => {}
+                        Err(error) => failed = Some(error),
+                    }
                 })?;
                 last = last.max(applied.next.saturating_sub(1));
                 failed.map_or(Ok(()), Err)?;
                 inner.flush_full(&mut state).map(drop)
             })?;
             self.report.wal_rows += rows;
+            let doubtful = std::mem::take(&mut flushed.doubtful);
             if doubtful > 0 {
                 self.report.warnings.push(format!(
                     "{doubtful} merge operands of {number:06}.log may be in tables already: they are applied again"
@@ -203,9 +193,35 @@ enum Has {
 struct Flushed<'a> {
     options: &'a Options,
     open: HashMap<u64, Arc<Table>>,
+    /// The number of rows of the current WAL that may be in tables.
+    doubtful: u64,
 }
 
 impl Flushed<'_> {
+    /// The kind under which a row of WAL `wal` is inserted. `None` if a table has the row already.
+    fn kind_of(
+        &mut self,
+        family: &FoundFamily,
+        user_key: &[u8],
+        seqno: SeqNo,
+        kind: Kind,
+        wal: u64,
+    ) -> Result<Option<Kind>> {
+        let timestamps = family.cmp.timestamp_size() > 0;
+        Ok(match kind {
+            Kind::Deletion if timestamps => Some(Kind::DeletionWithTimestamp),
+            Kind::Merge => match self.has(family, user_key, seqno, wal)? {
+                Has::Yes => None,
+                Has::No => Some(kind),
+                Has::Perhaps => {
+                    self.doubtful += 1;
+                    Some(kind)
+                }
+            },
+            _ => Some(kind),
+        })
+    }
+
     fn has(&mut self, family: &FoundFamily, user_key: &[u8], seqno: SeqNo, wal: u64) -> Result<Has> {
         let mut found = Has::No;
         let mut target = Vec::new();
