@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::internal_key;
 use base::{Error, InternalComparator, Kind, MAX_SEQNO, Result, UserComparator};
-use codec::CompressionType;
+use codec::{CompressionType, Compressor};
 use rangedel::{FragmentedTombstones, RangeTombstone};
 use vfs::FileSync;
 
@@ -99,141 +99,223 @@ fn finish(writer: TableWriter, sync: bool) -> Result<(TableSummary, Option<Arc<d
         order,
         ..
     } = writer;
-    let cmp = &options.cmp;
-    let data_size = data.sink.offset();
     let mut bounds = Bounds {
         smallest: first_key,
         largest: block.last_key().to_vec(),
         smallest_seqno,
         largest_seqno,
     };
-    let dictionary = data.dictionary.clone();
+    let data_size = data.sink.offset();
+    properties.data_size = data_size;
+    properties.tail_start_offset = Some(data_size);
     properties.num_data_blocks = data.num_blocks;
     properties.num_data_blocks_compression_rejected = Some(data.num_rejected);
     properties.num_data_blocks_compression_bypassed = Some(data.num_bypassed);
-    let (mut sink, index, mut index_compressor) = data.into_parts()?;
-    let mut metaindex = Vec::new();
+    properties.decoupled_partitioned_filters =
+        (options.partitions_filter() && filter.is_some()).then_some(!coupled_filter);
+    if let Some((min, max)) = timestamps {
+        (properties.timestamp_min, properties.timestamp_max) = (min, max);
+    }
+    let dictionary = data.dictionary.clone();
+    let (sink, index, compressor) = data.into_parts()?;
+    let mut tail = Tail {
+        options: &options,
+        sink,
+        compressor,
+        properties,
+        metaindex: Vec::new(),
+    };
+    if let Some(filter) = &mut filter {
+        tail.write_filter(filter, &index, block.last_key())?;
+    }
+    if let Some(blocks) = prefixes.and_then(PrefixBlocks::finish) {
+        tail.write_hash_index(blocks)?;
+    }
+    let index = tail.write_index(&index)?;
+    if !dictionary.is_empty() {
+        tail.write_dictionary(dictionary)?;
+    }
+    let tombstones = FragmentedTombstones::build(range_tombstones, options.cmp.user());
+    if !tombstones.is_empty() {
+        tail.write_range_deletions(&tombstones, &mut bounds)?;
+        tail.properties.entry_largest_seqno = Some(largest_seqno);
+    }
+    bounds.complete(tail.properties.num_entries, cut);
+    describe(&mut tail.properties, &options, (&order, cut == 0));
+    tail.write_properties(&bounds)?;
+    tail.finish(index, bounds, sync)
+}
 
-    if let Some(filter) = &mut filter
-        && let Some(entry) = write_filter(&mut sink, filter, &index, block.last_key(), &mut properties)?
-    {
-        metaindex.push(entry);
+/// The end of a table while it is written: the blocks after the data blocks, and the entries of the metaindex
+/// that lead to them.
+struct Tail<'a> {
+    options: &'a TableWriterOptions,
+    sink: BlockSink,
+    /// The compressor of the blocks of indexes.
+    compressor: Option<Compressor>,
+    properties: TableProperties,
+    metaindex: Vec<(&'static str, BlockHandle)>,
+}
+
+impl Tail<'_> {
+    /// Writes the filter, if it has entries.
+    fn write_filter(
+        &mut self,
+        filter: &mut FilterBuilder,
+        index: &IndexBuilder,
+        last_key: &[u8],
+    ) -> Result<()> {
+        let (name, mut contents) = match filter.finish_partitions(last_key) {
+            None => match filter.finish() {
+                None => return Ok(()),
+                Some(contents) => (meta::FULL_FILTER, contents),
+            },
+            Some(partitions) if partitions.is_empty() => return Ok(()),
+            Some(partitions) => {
+                let mut top_level = IndexBlock::new(index.coding());
+                for FilterPartition {
+                    last_key,
+                    mut contents,
+                } in partitions
+                {
+                    self.properties.filter_size += contents.len() as u64;
+                    top_level.add(&last_key, self.sink.write_plain(&mut contents)?, None);
+                }
+                (meta::PARTITIONED_FILTER, top_level.finish())
+            }
+        };
+        self.properties.num_filter_entries = filter.num_added() as u64;
+        self.properties.filter_size += contents.len() as u64;
+        self.metaindex.push((name, self.sink.write_plain(&mut contents)?));
+        Ok(())
     }
 
-    if let Some([prefixes, hints]) = prefixes.and_then(PrefixBlocks::finish) {
+    /// Writes the prefixes of a hash index, and the blocks in which they are.
+    fn write_hash_index(&mut self, [prefixes, hints]: [Vec<u8>; 2]) -> Result<()> {
         for (name, mut contents) in [
             (meta::HASH_INDEX_PREFIXES, prefixes),
             (meta::HASH_INDEX_METADATA, hints),
         ] {
-            metaindex.push((name, sink.write(&mut contents, index_compressor.as_mut())?.0));
+            let (handle, ..) = self.sink.write(&mut contents, self.compressor.as_mut())?;
+            self.metaindex.push((name, handle));
         }
-    }
-    let coding = index.coding();
-    let index = index.finish(|contents| {
-        let compressor = index_compressor
-            .as_mut()
-            .filter(|_| options.enable_index_compression);
-        Ok(sink.write(contents, compressor)?.0)
-    })?;
-    properties.index_size = (index.size + BLOCK_TRAILER_LEN) as u64;
-    if let Some((partitions, top_level_size)) = index.partitions {
-        properties.index_partitions = Some(partitions as u64);
-        properties.top_level_index_size = Some(top_level_size as u64);
-    }
-    if options.format_version >= FV_CONTEXT_CHECKSUMS {
-        metaindex.push((meta::INDEX, index.handle));
+        Ok(())
     }
 
-    if !dictionary.is_empty() {
-        let mut contents = dictionary;
-        metaindex.push((meta::COMPRESSION_DICT, sink.write_plain(&mut contents)?));
+    /// Writes the index, and returns the handle of its top-level block.
+    fn write_index(&mut self, index: &IndexBuilder) -> Result<BlockHandle> {
+        let coding = index.coding();
+        let index = index.finish(|contents| {
+            let compressor = self
+                .compressor
+                .as_mut()
+                .filter(|_| self.options.enable_index_compression);
+            Ok(self.sink.write(contents, compressor)?.0)
+        })?;
+        let properties = &mut self.properties;
+        properties.index_size = (index.size + BLOCK_TRAILER_LEN) as u64;
+        if let Some((partitions, top_level_size)) = index.partitions {
+            properties.index_partitions = Some(partitions as u64);
+            properties.top_level_index_size = Some(top_level_size as u64);
+        }
+        properties.index_type = self.options.index_type;
+        properties.index_key_is_user_key = !coding.internal_keys;
+        properties.index_value_is_delta_encoded = coding.delta;
+        properties.index_block_restart_interval = Some(coding.restart_interval as u64);
+        if self.options.format_version >= FV_CONTEXT_CHECKSUMS {
+            self.metaindex.push((meta::INDEX, index.handle));
+        }
+        Ok(index.handle)
     }
 
-    let tombstones = FragmentedTombstones::build(range_tombstones, cmp.user());
-    if !tombstones.is_empty() {
-        let handle = write_range_deletions(&mut sink, &tombstones, |tombstone| {
+    fn write_dictionary(&mut self, mut dictionary: Vec<u8>) -> Result<()> {
+        let handle = self.sink.write_plain(&mut dictionary)?;
+        self.metaindex.push((meta::COMPRESSION_DICT, handle));
+        Ok(())
+    }
+
+    /// Writes the range tombstones, counts them as entries, and widens the bounds to hold them.
+    fn write_range_deletions(
+        &mut self,
+        tombstones: &FragmentedTombstones,
+        bounds: &mut Bounds,
+    ) -> Result<()> {
+        let properties = &mut self.properties;
+        let mut block = BlockBuilder::new(1);
+        let mut key = Vec::new();
+        for tombstone in tombstones.tombstones() {
+            key.clear();
+            internal_key::append(&mut key, &tombstone.start, tombstone.seqno, Kind::RangeDeletion);
+            block.add(&key, &tombstone.end);
             properties.num_entries += 1;
             properties.num_deletions += 1;
             properties.num_range_deletions += 1;
             properties.raw_key_size += (tombstone.start.len() + internal_key::TRAILER_LEN) as u64;
             properties.raw_value_size += tombstone.end.len() as u64;
-            bounds.add(cmp, tombstone);
-        })?;
-        metaindex.push((meta::RANGE_DEL, handle));
-        properties.entry_largest_seqno = Some(largest_seqno);
-    }
-    bounds.complete(properties.num_entries, cut);
-
-    properties.data_size = data_size;
-    properties.tail_start_offset = Some(data_size);
-    properties.index_type = options.index_type;
-    properties.index_key_is_user_key = !coding.internal_keys;
-    properties.index_value_is_delta_encoded = coding.delta;
-    properties.index_block_restart_interval = Some(coding.restart_interval as u64);
-    properties.decoupled_partitioned_filters =
-        (options.partitions_filter() && filter.is_some()).then_some(!coupled_filter);
-    properties.key_smallest_seqno = Some(bounds.smallest_seqno);
-    properties.key_largest_seqno = Some(bounds.largest_seqno);
-    if let Some((min, max)) = timestamps {
-        (properties.timestamp_min, properties.timestamp_max) = (min, max);
-    }
-    properties.compression = compression_property(&options, &sink);
-    describe(&mut properties, &options, (&order, cut == 0));
-    metaindex.push((meta::PROPERTIES, write_properties(&mut sink, &properties)?));
-
-    let metaindex = write_metaindex(&mut sink, metaindex)?;
-    let footer = Footer {
-        format_version: options.format_version,
-        checksum: options.checksum,
-        base_context_checksum: base_context_checksum(&options),
-        metaindex,
-        index: (options.format_version < FV_CONTEXT_CHECKSUMS).then_some(index.handle),
-    }
-    .encode(sink.offset());
-    let compressed = sink.tally();
-    let (file_size, unsynced) = sink.finish(&footer, sync)?;
-    let summary = TableSummary {
-        file_size,
-        properties,
-        smallest: bounds.smallest,
-        largest: bounds.largest,
-        smallest_seqno: bounds.smallest_seqno,
-        largest_seqno: bounds.largest_seqno,
-        compressed,
-    };
-    Ok((summary, unsynced))
-}
-
-/// Writes the filter, if it has entries. Returns its entry in the metaindex.
-fn write_filter(
-    sink: &mut BlockSink,
-    filter: &mut FilterBuilder,
-    index: &IndexBuilder,
-    last_key: &[u8],
-    properties: &mut TableProperties,
-) -> Result<Option<(&'static str, BlockHandle)>> {
-    let (name, mut contents) = match filter.finish_partitions(last_key) {
-        None => match filter.finish() {
-            None => return Ok(None),
-            Some(contents) => (meta::FULL_FILTER, contents),
-        },
-        Some(partitions) if partitions.is_empty() => return Ok(None),
-        Some(partitions) => {
-            let mut top_level = IndexBlock::new(index.coding());
-            for FilterPartition {
-                last_key,
-                mut contents,
-            } in partitions
-            {
-                properties.filter_size += contents.len() as u64;
-                top_level.add(&last_key, sink.write_plain(&mut contents)?, None);
-            }
-            (meta::PARTITIONED_FILTER, top_level.finish())
+            bounds.add(&self.options.cmp, &tombstone);
         }
-    };
-    properties.num_filter_entries = filter.num_added() as u64;
-    properties.filter_size += contents.len() as u64;
-    Ok(Some((name, sink.write_plain(&mut contents)?)))
+        let handle = self.sink.write_plain(block.finish().0)?;
+        self.metaindex.push((meta::RANGE_DEL, handle));
+        Ok(())
+    }
+
+    fn write_properties(&mut self, bounds: &Bounds) -> Result<()> {
+        let properties = &mut self.properties;
+        properties.key_smallest_seqno = Some(bounds.smallest_seqno);
+        properties.key_largest_seqno = Some(bounds.largest_seqno);
+        properties.compression = compression_property(self.options, &self.sink);
+        // One restart point for the whole block, so that names share their prefixes.
+        let mut block = BlockBuilder::new(usize::MAX);
+        for (name, value) in properties.entries() {
+            block.add(&name, &value);
+        }
+        let handle = self.sink.write_plain(block.finish().0)?;
+        self.metaindex.push((meta::PROPERTIES, handle));
+        Ok(())
+    }
+
+    fn write_metaindex(&mut self) -> Result<BlockHandle> {
+        self.metaindex.sort_by_key(|entry| entry.0);
+        let mut block = BlockBuilder::new(1);
+        let mut value = Vec::new();
+        for (name, handle) in &self.metaindex {
+            value.clear();
+            handle.encode(&mut value);
+            block.add(name.as_bytes(), &value);
+        }
+        self.sink.write_plain(block.finish().0)
+    }
+
+    /// Writes metaindex and footer, and closes the file. `index` is the block that leads to the data blocks.
+    fn finish(
+        mut self,
+        index: BlockHandle,
+        bounds: Bounds,
+        sync: bool,
+    ) -> Result<(TableSummary, Option<Arc<dyn FileSync>>)> {
+        let metaindex = self.write_metaindex()?;
+        let options = self.options;
+        let footer = Footer {
+            format_version: options.format_version,
+            checksum: options.checksum,
+            base_context_checksum: base_context_checksum(options),
+            metaindex,
+            index: (options.format_version < FV_CONTEXT_CHECKSUMS).then_some(index),
+        }
+        .encode(self.sink.offset());
+        let compressed = self.sink.tally();
+        let (file_size, unsynced) = self.sink.finish(&footer, sync)?;
+        let summary = TableSummary {
+            file_size,
+            properties: self.properties,
+            smallest: bounds.smallest,
+            largest: bounds.largest,
+            smallest_seqno: bounds.smallest_seqno,
+            largest_seqno: bounds.largest_seqno,
+            compressed,
+        };
+        Ok((summary, unsynced))
+    }
 }
 
 /// Sets the properties that come from the options, for whole keys in the given order, and true if they are
@@ -289,43 +371,6 @@ fn compression_property(options: &TableWriterOptions, sink: &BlockSink) -> Vec<u
     };
     let types: String = sink.types_used().map(|ty| format!("{:02X}", ty as u8)).collect();
     format!("{manager};{types};").into()
-}
-
-fn write_range_deletions(
-    sink: &mut BlockSink,
-    tombstones: &FragmentedTombstones,
-    mut count: impl FnMut(&RangeTombstone),
-) -> Result<BlockHandle> {
-    let mut block = BlockBuilder::new(1);
-    let mut key = Vec::new();
-    for tombstone in tombstones.tombstones() {
-        key.clear();
-        internal_key::append(&mut key, &tombstone.start, tombstone.seqno, Kind::RangeDeletion);
-        block.add(&key, &tombstone.end);
-        count(&tombstone);
-    }
-    sink.write_plain(block.finish().0)
-}
-
-fn write_properties(sink: &mut BlockSink, properties: &TableProperties) -> Result<BlockHandle> {
-    // One restart point for the whole block, so that names share their prefixes.
-    let mut block = BlockBuilder::new(usize::MAX);
-    for (name, value) in properties.entries() {
-        block.add(&name, &value);
-    }
-    sink.write_plain(block.finish().0)
-}
-
-fn write_metaindex(sink: &mut BlockSink, mut entries: Vec<(&str, BlockHandle)>) -> Result<BlockHandle> {
-    entries.sort_by_key(|entry| entry.0);
-    let mut block = BlockBuilder::new(1);
-    let mut value = Vec::new();
-    for (name, handle) in entries {
-        value.clear();
-        handle.encode(&mut value);
-        block.add(name.as_bytes(), &value);
-    }
-    sink.write_plain(block.finish().0)
 }
 
 impl TableWriter {
