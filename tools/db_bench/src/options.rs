@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 use esker::{
-    AdmissionPolicy, BlockCache, Cache, CacheEntryRole, CacheOptions, CacheUsageOptions, ChecksumType,
-    ColumnFamilyOptions, CompactionFilter, CompactionFilterFactory, CompactionStopStyle,
+    AdmissionPolicy, BlockBasedOptions, BlockCache, Cache, CacheEntryRole, CacheOptions, CacheUsageOptions,
+    ChecksumType, ColumnFamilyOptions, CompactionFilter, CompactionFilterFactory, CompactionStopStyle,
     CompressedSecondaryCacheOptions, CompressionType, DataBlockIndexType, Decision, FileChecksumGenFactory,
     FilterContext, FilterPolicy, IndexShortening, IndexType, Options, RateLimiter, RateLimiterMode,
     RateLimiterOptions, Statistics, StatsLevel, SystemClock, TieredCacheOptions, ValueType,
@@ -39,19 +39,65 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
     for (name, value) in BENCH_DEFAULTS {
         ::flags::engine::set(&mut options, name, value)?;
     }
-    let compression = ::flags::engine::compression(&flags.compression_type)?;
     if flags.file_checksum {
         options.file_checksum_gen_factory = FileChecksumGenFactory::Crc32c;
     }
     let family = &mut options.column_family;
-    family.compression = compression;
-    family.compression_opts.level = flags.compression_level;
-    family.compression_opts.parallel_threads = flags.compression_parallel_threads;
-    family.compression_opts.max_dict_bytes = flags.compression_max_dict_bytes;
-    family.compression_opts.zstd_max_train_bytes = flags.compression_zstd_max_train_bytes;
-    family.compression_opts.max_dict_buffer_bytes = flags.compression_max_dict_buffer_bytes;
-    family.compression_opts.use_zstd_dict_trainer = flags.compression_use_zstd_dict_trainer;
+    set_compression(flags, family)?;
+    let compression = family.compression;
     compaction_styles(flags, family)?;
+    set_memtable(flags, family)?;
+    set_blocks(flags, &mut family.table)?;
+    set_index(flags, &mut family.table)?;
+    set_caches(flags, family)?;
+    if flags.use_keep_filter {
+        family.compaction_filter_factory = Some(Arc::new(KeepFilter));
+    }
+    for (name, value) in &flags.rest.engine {
+        ::flags::engine::set(&mut options, name, value)?;
+    }
+    if flags.max_background_compactions >= 0 || flags.max_background_flushes >= 0 {
+        let compactions = flags.max_background_compactions.max(1);
+        let jobs = compactions.saturating_add(flags.max_background_flushes.max(1));
+        ::flags::engine::set(&mut options, "max_background_jobs", &jobs.to_string())?;
+    }
+    if flags.cost_write_buffer_to_cache {
+        let cache = options.column_family.table.block_cache.clone();
+        let limit = options.db_write_buffer_size;
+        options.write_buffer_manager = Some(WriteBufferManager::new(limit, cache, false));
+    }
+    if flags.min_level_to_compress >= 0 {
+        let family = &mut options.column_family;
+        let plain = flags.min_level_to_compress as usize;
+        let levels = (family.num_levels as usize).max(plain + 1);
+        family.compression_per_level = (0..levels)
+            .map(|level| {
+                if level < plain {
+                    CompressionType::None
+                } else {
+                    compression
+                }
+            })
+            .collect();
+    }
+    Ok(options)
+}
+
+/// Sets the compression of blocks, and its dictionaries.
+fn set_compression(flags: &Flags, family: &mut ColumnFamilyOptions) -> Result<()> {
+    family.compression = ::flags::engine::compression(&flags.compression_type)?;
+    let options = &mut family.compression_opts;
+    options.level = flags.compression_level;
+    options.parallel_threads = flags.compression_parallel_threads;
+    options.max_dict_bytes = flags.compression_max_dict_bytes;
+    options.zstd_max_train_bytes = flags.compression_zstd_max_train_bytes;
+    options.max_dict_buffer_bytes = flags.compression_max_dict_buffer_bytes;
+    options.use_zstd_dict_trainer = flags.compression_use_zstd_dict_trainer;
+    Ok(())
+}
+
+/// Sets the memtable, and how keys and operands are interpreted.
+fn set_memtable(flags: &Flags, family: &mut ColumnFamilyOptions) -> Result<()> {
     ::flags::engine::set_memtablerep(family, &flags.memtablerep)?;
     if !flags.merge_operator.is_empty() {
         let operator = base::merge::builtin(&flags.merge_operator).ok_or_else(|| {
@@ -66,7 +112,11 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
         family.prefix_extractor = Some(Arc::new(base::prefix::Fixed::new(flags.prefix_size as usize)));
     }
     family.memtable_prefix_bloom_size_ratio = flags.memtable_bloom_size_ratio.clamp(0.0, 0.25);
-    let table = &mut family.table;
+    Ok(())
+}
+
+/// Sets the blocks of tables, and their filters.
+fn set_blocks(flags: &Flags, table: &mut BlockBasedOptions) -> Result<()> {
     table.block_size = flags.block_size;
     table.checksum = u8::try_from(flags.checksum_type)
         .ok()
@@ -82,6 +132,11 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
         };
     }
     table.partition_filters = flags.partition_index_and_filters;
+    Ok(())
+}
+
+/// Sets the index of tables, and that of their data blocks.
+fn set_index(flags: &Flags, table: &mut BlockBasedOptions) -> Result<()> {
     let index_types = [
         (
             flags.partition_index || flags.partition_index_and_filters,
@@ -117,6 +172,12 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
             ));
         }
     };
+    Ok(())
+}
+
+/// Sets the caches of blocks and of values in blob files.
+fn set_caches(flags: &Flags, family: &mut ColumnFamilyOptions) -> Result<()> {
+    let table = &mut family.table;
     let cache = CacheOptions {
         capacity: flags.cache_size.max(0) as usize,
         num_shard_bits: flags.cache_numshardbits,
@@ -140,37 +201,7 @@ pub fn from_flags(flags: &Flags) -> Result<Options> {
     if flags.use_blob_cache {
         family.blob_cache = blob_cache(flags, family.table.block_cache.as_ref())?;
     }
-    if flags.use_keep_filter {
-        family.compaction_filter_factory = Some(Arc::new(KeepFilter));
-    }
-    for (name, value) in &flags.rest.engine {
-        ::flags::engine::set(&mut options, name, value)?;
-    }
-    if flags.max_background_compactions >= 0 || flags.max_background_flushes >= 0 {
-        let compactions = flags.max_background_compactions.max(1);
-        let jobs = compactions.saturating_add(flags.max_background_flushes.max(1));
-        ::flags::engine::set(&mut options, "max_background_jobs", &jobs.to_string())?;
-    }
-    if flags.cost_write_buffer_to_cache {
-        let cache = options.column_family.table.block_cache.clone();
-        let limit = options.db_write_buffer_size;
-        options.write_buffer_manager = Some(WriteBufferManager::new(limit, cache, false));
-    }
-    if flags.min_level_to_compress >= 0 {
-        let family = &mut options.column_family;
-        let plain = flags.min_level_to_compress as usize;
-        let levels = (family.num_levels as usize).max(plain + 1);
-        family.compression_per_level = (0..levels)
-            .map(|level| {
-                if level < plain {
-                    CompressionType::None
-                } else {
-                    compression
-                }
-            })
-            .collect();
-    }
-    Ok(options)
+    Ok(())
 }
 
 /// The memory besides blocks that is charged to the block cache.
