@@ -2,6 +2,7 @@
 //! and the figures are all inside.
 
 mod charts;
+mod metrics;
 mod series;
 mod svg;
 mod tables;
