@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base::Result;
 use esker::option_table::OptionTable;
@@ -211,26 +211,12 @@ impl Before {
     ) -> Benchmark {
         let elapsed = self.start.elapsed();
         let used = Used::now() - self.used;
-        let (before, after) = (self.engine, Engine::now(handles, options));
-        let ticker =
-            |ticker: Ticker| after.tickers[ticker as usize].saturating_sub(before.tickers[ticker as usize]);
-        let operations = summary.done;
-        let each = |total: f64| {
-            if operations == 0 {
-                0.0
-            } else {
-                total / operations as f64
-            }
-        };
-        let (user, wal) = (ticker(Ticker::BytesWritten), ticker(Ticker::WalBytes));
-        let (flushed, compacted) = (ticker(Ticker::FlushWriteBytes), ticker(Ticker::CompactWriteBytes));
-        let (resident, peak) = resources::memory();
-        let sum = |property: &str| -> u64 {
-            handles
-                .families
-                .iter()
-                .filter_map(|family| handles.db.property_int(family, property))
-                .sum()
+        let run = Difference {
+            summary,
+            elapsed,
+            used,
+            before: &self.engine,
+            after: Engine::now(handles, options),
         };
         let limited = flags.benchmark_read_rate_limit > 0 || flags.benchmark_write_rate_limit > 0;
         let seconds = if summary.elapsed.is_zero() {
@@ -243,14 +229,14 @@ impl Before {
             name: name.to_owned(),
             warm_up: false,
             threads: threads as u64,
-            operations,
+            operations: summary.done,
             seconds,
-            operations_per_second: if operations == 0 {
+            operations_per_second: if summary.done == 0 {
                 0.0
             } else {
                 summary.ops_per_second()
             },
-            micros_per_operation: each(summary.busy.as_secs_f64() * 1e6),
+            micros_per_operation: run.each(summary.busy.as_secs_f64() * 1e6),
             bytes: summary.bytes,
             mib_per_second: summary.mib_per_second().unwrap_or(0.0),
             message: summary.message.trim().to_owned(),
@@ -264,59 +250,121 @@ impl Before {
                 write_bytes: summary.overdue_writes,
                 reads: summary.overdue_reads,
             },
-            writes: Writes {
-                user_bytes: user,
-                wal_bytes: wal,
-                flush_bytes: flushed,
-                compaction_read_bytes: ticker(Ticker::CompactReadBytes),
-                compaction_bytes: compacted,
-                trivial_moves: ticker(Ticker::TrivialMoves),
-                storage_bytes: used.storage_written,
-                write_amplification: (user > 0).then(|| (wal + flushed + compacted) as f64 / user as f64),
-            },
-            reads: Reads {
-                calls: summary.reads,
-                bytes: summary.bytes_read,
-                bytes_per_operation: each(summary.bytes_read as f64),
-                storage_bytes: used.storage_read,
-                storage_bytes_per_operation: each(used.storage_read as f64),
-                major_faults: used.major_faults,
-            },
-            cpu: CpuUse {
-                user_seconds: used.cpu.user.as_secs_f64(),
-                system_seconds: used.cpu.system.as_secs_f64(),
-                micros_per_operation: each(used.cpu.total().as_secs_f64() * 1e6),
-                foreground_micros_per_operation: each(summary.cpu.total().as_secs_f64() * 1e6),
-                busy: used.cpu.total().as_secs_f64() / elapsed.as_secs_f64().max(1e-9),
-                involuntary_switches: used.involuntary_switches,
-            },
-            stalls: STALLS
-                .iter()
-                .zip(before.stalls.iter().zip(&after.stalls))
-                .map(|((reason, _), (before, after))| Stall {
-                    reason: (*reason).to_owned(),
-                    count: after.count.saturating_sub(before.count),
-                    seconds: after.micros.saturating_sub(before.micros) as f64 / 1e6,
-                })
-                .collect(),
-            memory: Memory {
-                resident,
-                peak,
-                memtables: sum("rocksdb.cur-size-all-mem-tables"),
-                table_readers: sum("rocksdb.estimate-table-readers-mem"),
-            },
-            block_cache: block_cache(options).map_or_else(CacheUse::default, |cache| CacheUse {
-                capacity: cache.capacity() as u64,
-                usage: cache.usage() as u64,
-                pinned: cache.pinned_usage() as u64,
-                misses: after.cache.misses.saturating_sub(before.cache.misses),
-                inserts: after.cache.inserts.saturating_sub(before.cache.inserts),
-                evictions: after.cache.evictions.saturating_sub(before.cache.evictions),
-            }),
+            memory: memory(handles),
+            writes: run.writes(),
+            reads: run.reads(),
+            cpu: run.cpu(),
+            stalls: run.stalls(),
+            block_cache: block_cache(options).map_or_else(CacheUse::default, |cache| run.block_cache(cache)),
             levels_before: Some(self.levels),
             levels: levels(&resources::levels(handles)),
-            intervals: intervals(summary, &before.tickers, self.used),
+            intervals: intervals(summary, &self.engine.tickers, self.used),
         }
+    }
+}
+
+/// A run that has ended: its threads' summary, and the counts before and after it.
+struct Difference<'a> {
+    summary: &'a Summary,
+    elapsed: Duration,
+    /// The use of the machine during the run.
+    used: Used,
+    before: &'a Engine,
+    after: Engine,
+}
+
+impl Difference<'_> {
+    fn ticker(&self, ticker: Ticker) -> u64 {
+        self.after.tickers[ticker as usize].saturating_sub(self.before.tickers[ticker as usize])
+    }
+
+    /// The share of one operation in a total. 0 without operations.
+    fn each(&self, total: f64) -> f64 {
+        match self.summary.done {
+            0 => 0.0,
+            operations => total / operations as f64,
+        }
+    }
+
+    fn writes(&self) -> Writes {
+        let (user, wal) = (self.ticker(Ticker::BytesWritten), self.ticker(Ticker::WalBytes));
+        let flushed = self.ticker(Ticker::FlushWriteBytes);
+        let compacted = self.ticker(Ticker::CompactWriteBytes);
+        Writes {
+            user_bytes: user,
+            wal_bytes: wal,
+            flush_bytes: flushed,
+            compaction_read_bytes: self.ticker(Ticker::CompactReadBytes),
+            compaction_bytes: compacted,
+            trivial_moves: self.ticker(Ticker::TrivialMoves),
+            storage_bytes: self.used.storage_written,
+            write_amplification: (user > 0).then(|| (wal + flushed + compacted) as f64 / user as f64),
+        }
+    }
+
+    fn reads(&self) -> Reads {
+        Reads {
+            calls: self.summary.reads,
+            bytes: self.summary.bytes_read,
+            bytes_per_operation: self.each(self.summary.bytes_read as f64),
+            storage_bytes: self.used.storage_read,
+            storage_bytes_per_operation: self.each(self.used.storage_read as f64),
+            major_faults: self.used.major_faults,
+        }
+    }
+
+    fn cpu(&self) -> CpuUse {
+        let cpu = &self.used.cpu;
+        CpuUse {
+            user_seconds: cpu.user.as_secs_f64(),
+            system_seconds: cpu.system.as_secs_f64(),
+            micros_per_operation: self.each(cpu.total().as_secs_f64() * 1e6),
+            foreground_micros_per_operation: self.each(self.summary.cpu.total().as_secs_f64() * 1e6),
+            busy: cpu.total().as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9),
+            involuntary_switches: self.used.involuntary_switches,
+        }
+    }
+
+    fn stalls(&self) -> Vec<Stall> {
+        STALLS
+            .iter()
+            .zip(self.before.stalls.iter().zip(&self.after.stalls))
+            .map(|((reason, _), (before, after))| Stall {
+                reason: (*reason).to_owned(),
+                count: after.count.saturating_sub(before.count),
+                seconds: after.micros.saturating_sub(before.micros) as f64 / 1e6,
+            })
+            .collect()
+    }
+
+    fn block_cache(&self, cache: &BlockCache) -> CacheUse {
+        let (before, after) = (&self.before.cache, &self.after.cache);
+        CacheUse {
+            capacity: cache.capacity() as u64,
+            usage: cache.usage() as u64,
+            pinned: cache.pinned_usage() as u64,
+            misses: after.misses.saturating_sub(before.misses),
+            inserts: after.inserts.saturating_sub(before.inserts),
+            evictions: after.evictions.saturating_sub(before.evictions),
+        }
+    }
+}
+
+/// The memory of the process now, and that of the memtables and open tables of all families.
+fn memory(handles: &Handles) -> Memory {
+    let (resident, peak) = resources::memory();
+    let sum = |property: &str| -> u64 {
+        handles
+            .families
+            .iter()
+            .filter_map(|family| handles.db.property_int(family, property))
+            .sum()
+    };
+    Memory {
+        resident,
+        peak,
+        memtables: sum("rocksdb.cur-size-all-mem-tables"),
+        table_readers: sum("rocksdb.estimate-table-readers-mem"),
     }
 }
 
