@@ -537,72 +537,13 @@ impl Model {
             .collect();
         self.check_unlogged(&all)?;
         let logged: Vec<Rows> = all.iter().map(|rows| logged(rows)).collect();
-        // The rows of a dropped family are ignored.
-        let gone: Vec<bool> = self
-            .presence
-            .iter()
-            .map(|presence| *presence == Presence::Gone)
-            .collect();
-        let same = |state: &[Rows]| (0..state.len()).all(|at| gone[at] || state[at] == logged[at]);
         let floor = match loss {
             Loss::Process => self.acknowledged,
             Loss::Power => self.durable,
         };
-        let mut state = self.base.clone();
-        let mut kept = None;
-        let mut nearest: Option<(usize, Vec<String>)> = None;
-        for count in 0..=self.writes.len() {
-            if let Some(write) = count.checked_sub(1).map(|last| &self.writes[last]) {
-                apply(&mut state, write, |_, _, _| {});
-            }
-            if same(&state) {
-                kept = Some(count);
-            } else if count >= floor {
-                let differs: Vec<String> = (0..state.len())
-                    .filter(|family| !gone[*family])
-                    .flat_map(|family| difference(&self.names[family], &state[family], &logged[family]))
-                    .collect();
-                if nearest
-                    .as_ref()
-                    .is_none_or(|(_, fewest)| differs.len() < fewest.len())
-                {
-                    nearest = Some((count, differs));
-                }
-            }
-        }
-        let mut tail = Vec::new();
-        if kept.is_none_or(|kept| kept < floor) {
-            let mut behind = Vec::new();
-            let ordered = self.ordered.iter().flatten();
-            for ordered in ordered.filter(|ordered| !ordered.no_wal) {
-                apply(&mut state, &ordered.effects, |_, _, _| {});
-                behind.push(ordered.effects.clone());
-                if same(&state) {
-                    tail.clone_from(&behind);
-                }
-            }
-            for begun in self.begun.values().filter(|_| tail.is_empty()) {
-                let mut with = state.clone();
-                apply(&mut with, begun, |_, _, _| {});
-                if same(&with) {
-                    tail.clone_from(&behind);
-                    tail.push(begun.clone());
-                    break;
-                }
-            }
-            if !tail.is_empty() {
-                kept = Some(self.writes.len());
-            }
-        }
-        let Some(kept) = kept.filter(|&kept| kept >= floor || !tail.is_empty()) else {
-            let (count, differs) = nearest.unwrap_or_default();
-            let older = kept.map_or_else(String::new, |kept| format!("the state after {kept} writes; "));
-            return Err(format!(
-                "recovery: after a loss of {loss:?} there is {older}no state after {floor} to {} writes; of that after {count} differ {}",
-                self.writes.len(),
-                differs.join(", ")
-            ));
-        };
+        let (kept, tail) = self
+            .writes_kept(&logged, floor)
+            .map_err(|why| format!("recovery: after a loss of {loss:?} {why}"))?;
         self.writes.truncate(kept);
         self.writes.extend(tail);
         let kept = self.writes.len();
@@ -627,6 +568,83 @@ impl Model {
         let rows = all.into_iter().cloned().collect();
         self.begin_life(rows);
         Ok(())
+    }
+
+    /// Returns the number of published writes, at least `floor`, after which the state is `logged`, and the
+    /// writes after them that had not become visible and are part of it.
+    fn writes_kept(&self, logged: &[Rows], floor: usize) -> Result<(usize, Vec<Effects>), String> {
+        let mut state = self.base.clone();
+        let mut kept = None;
+        let mut nearest: Option<(usize, Vec<String>)> = None;
+        for count in 0..=self.writes.len() {
+            if let Some(write) = count.checked_sub(1).map(|last| &self.writes[last]) {
+                apply(&mut state, write, |_, _, _| {});
+            }
+            if self.is_same(&state, logged) {
+                kept = Some(count);
+            } else if count >= floor {
+                let differs = self.differences(&state, logged);
+                if nearest
+                    .as_ref()
+                    .is_none_or(|(_, fewest)| differs.len() < fewest.len())
+                {
+                    nearest = Some((count, differs));
+                }
+            }
+        }
+        if let Some(kept) = kept.filter(|&kept| kept >= floor) {
+            return Ok((kept, Vec::new()));
+        }
+        let tail = self.unpublished_kept(state, logged);
+        if !tail.is_empty() {
+            return Ok((self.writes.len(), tail));
+        }
+        let (count, differs) = nearest.unwrap_or_default();
+        let older = kept.map_or_else(String::new, |kept| format!("the state after {kept} writes; "));
+        Err(format!(
+            "there is {older}no state after {floor} to {} writes; of that after {count} differ {}",
+            self.writes.len(),
+            differs.join(", ")
+        ))
+    }
+
+    /// Returns the writes that had not become visible after which the state is `logged`: some that have their
+    /// place in the order, and then perhaps one that was about to get it. `state` has all published writes.
+    fn unpublished_kept(&self, mut state: Vec<Rows>, logged: &[Rows]) -> Vec<Effects> {
+        let (mut behind, mut kept) = (Vec::new(), Vec::new());
+        let ordered = self.ordered.iter().flatten();
+        for ordered in ordered.filter(|ordered| !ordered.no_wal) {
+            apply(&mut state, &ordered.effects, |_, _, _| {});
+            behind.push(ordered.effects.clone());
+            if self.is_same(&state, logged) {
+                kept.clone_from(&behind);
+            }
+        }
+        if !kept.is_empty() {
+            return kept;
+        }
+        for begun in self.begun.values() {
+            let mut with = state.clone();
+            apply(&mut with, begun, |_, _, _| {});
+            if self.is_same(&with, logged) {
+                behind.push(begun.clone());
+                return behind;
+            }
+        }
+        Vec::new()
+    }
+
+    /// True if the families have the same rows. Those of a dropped family are ignored.
+    fn is_same(&self, state: &[Rows], logged: &[Rows]) -> bool {
+        (0..state.len()).all(|at| self.presence[at] == Presence::Gone || state[at] == logged[at])
+    }
+
+    /// The rows that differ, for people to read.
+    fn differences(&self, state: &[Rows], logged: &[Rows]) -> Vec<String> {
+        (0..state.len())
+            .filter(|&family| self.presence[family] != Presence::Gone)
+            .flat_map(|family| difference(&self.names[family], &state[family], &logged[family]))
+            .collect()
     }
 
     fn check_unlogged(&self, found: &[&Rows]) -> Result<(), String> {
