@@ -192,14 +192,7 @@ impl<'a> Worker<'a> {
                 back,
                 snapshot,
             } => self.scan(family, *back, snapshot.as_deref()),
-            What::Snapshot(name) => {
-                let from = self.shared.model().version();
-                let snapshot = self.db.snapshot();
-                let to = self.shared.model().version();
-                self.snapshots
-                    .insert(name.clone(), (snapshot, (from..=to).collect()));
-                Ok(String::new())
-            }
+            What::Snapshot(name) => self.take_snapshot(name),
             What::Release(name) => {
                 self.snapshots.remove(name);
                 self.iterators.remove(name);
@@ -212,45 +205,11 @@ impl<'a> Worker<'a> {
             } => self.open_iterator(name, family, snapshot.as_deref()),
             What::Refresh(name) => self.refresh(name),
             What::Move { name, to, count } => self.move_iterator(name, to, *count),
-            What::Flush(names) => {
-                let families: Vec<(usize, ColumnFamily)> = names
-                    .iter()
-                    .map(|name| self.family(name))
-                    .collect::<Result<_, _>>()?;
-                let promised = self.shared.model().promised();
-                let handles: Vec<ColumnFamily> = families.iter().map(|(_, family)| family.clone()).collect();
-                self.db.flush_cf(&handles)?;
-                let mut model = self.shared.model();
-                families
-                    .iter()
-                    .for_each(|(number, _)| model.flushed(*number, &promised));
-                Ok(String::new())
-            }
-            What::Compact(name) => {
-                let (number, family) = self.family(name)?;
-                let promised = self.shared.model().promised();
-                self.db.compact_range_cf(&family, None, None)?;
-                self.shared.model().flushed(number, &promised);
-                Ok(String::new())
-            }
+            What::Flush(names) => self.flush(names),
+            What::Compact(name) => self.compact(name),
             What::CompactFiles(name) => self.compact_files(step.id, name),
-            What::Create(name) => {
-                if self.shared.model().family(name).is_some() {
-                    return Ok("there was one of that name".to_owned());
-                }
-                let number = self.shared.model().begin_create(name);
-                let options = self.db.options().column_family.clone();
-                self.db.create_column_family(name, &options)?;
-                self.shared.model().created(number);
-                Ok(String::new())
-            }
-            What::Drop(name) => {
-                let (number, family) = self.family(name)?;
-                self.shared.model().begin_drop(number);
-                self.db.drop_column_family(&family)?;
-                self.shared.model().dropped(number);
-                Ok(String::new())
-            }
+            What::Create(name) => self.create(name),
+            What::Drop(name) => self.drop_family(name),
             What::Checkpoint { logged } => self.checkpoint(step.id, *logged),
             What::SyncWal => {
                 let promised = self.shared.model().promised();
@@ -275,6 +234,57 @@ impl<'a> Worker<'a> {
                 Ok(String::new())
             }
         }
+    }
+
+    fn take_snapshot(&mut self, name: &str) -> Done {
+        let from = self.shared.model().version();
+        let snapshot = self.db.snapshot();
+        let to = self.shared.model().version();
+        self.snapshots
+            .insert(name.to_owned(), (snapshot, (from..=to).collect()));
+        Ok(String::new())
+    }
+
+    fn flush(&self, names: &[String]) -> Done {
+        let families: Vec<(usize, ColumnFamily)> = names
+            .iter()
+            .map(|name| self.family(name))
+            .collect::<Result<_, _>>()?;
+        let promised = self.shared.model().promised();
+        let handles: Vec<ColumnFamily> = families.iter().map(|(_, family)| family.clone()).collect();
+        self.db.flush_cf(&handles)?;
+        let mut model = self.shared.model();
+        families
+            .iter()
+            .for_each(|(number, _)| model.flushed(*number, &promised));
+        Ok(String::new())
+    }
+
+    fn compact(&self, name: &str) -> Done {
+        let (number, family) = self.family(name)?;
+        let promised = self.shared.model().promised();
+        self.db.compact_range_cf(&family, None, None)?;
+        self.shared.model().flushed(number, &promised);
+        Ok(String::new())
+    }
+
+    fn create(&self, name: &str) -> Done {
+        if self.shared.model().family(name).is_some() {
+            return Ok("there was one of that name".to_owned());
+        }
+        let number = self.shared.model().begin_create(name);
+        let options = self.db.options().column_family.clone();
+        self.db.create_column_family(name, &options)?;
+        self.shared.model().created(number);
+        Ok(String::new())
+    }
+
+    fn drop_family(&self, name: &str) -> Done {
+        let (number, family) = self.family(name)?;
+        self.shared.model().begin_drop(number);
+        self.db.drop_column_family(&family)?;
+        self.shared.model().dropped(number);
+        Ok(String::new())
     }
 
     fn compact_files(&self, step: u64, name: &str) -> Done {
