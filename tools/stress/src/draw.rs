@@ -70,107 +70,199 @@ const LOOK_BACK: &[&str] = &[
     "--continuous_verification_interval=",
 ];
 
+/// The shares of the operations in a run.
+const PERCENTAGES: [&[&str]; 4] = [
+    &[
+        "readpercent=10",
+        "prefixpercent=5",
+        "writepercent=60",
+        "delpercent=10",
+        "delrangepercent=5",
+        "iterpercent=10",
+    ],
+    &[
+        "readpercent=60",
+        "prefixpercent=4",
+        "writepercent=25",
+        "delpercent=9",
+        "delrangepercent=1",
+        "iterpercent=1",
+    ],
+    &[
+        "readpercent=50",
+        "prefixpercent=10",
+        "writepercent=20",
+        "delpercent=5",
+        "delrangepercent=0",
+        "iterpercent=15",
+    ],
+    &[
+        "readpercent=10",
+        "prefixpercent=10",
+        "writepercent=40",
+        "delpercent=10",
+        "delrangepercent=20",
+        "iterpercent=10",
+    ],
+];
+
 /// The flags that each run draws again: about half of the options that have a domain, and the work of the
-/// threads.
+/// threads. A seed stands for the same flags only while the order of the draws is the same.
 pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
-    let disk = on == On::Disk;
-    let rarely: &[&str] = if disk {
-        &["0", "1000", "100000"]
-    } else {
-        &["0", "20", "200"]
-    };
-    let mut args = vec![
-        format!("--seed={}", rng.u64(1..)),
-        one_of(
+    let mut draw = Draw::new(rng, on);
+    draw.threads();
+    draw.shared_limits();
+    draw.keys_and_caches();
+    draw.writes_and_snapshots();
+    draw.jobs_and_copies();
+    draw.inspections();
+    draw.reads();
+    draw.pinning();
+    draw.batches_and_checksums();
+    draw.compactions();
+    draw.cache_and_index();
+    let visible = draw.visibility();
+    draw.others(visible);
+    draw.wal_recovery_mode(visible);
+    draw.compaction_filter(visible);
+    draw.limits_and_kills(visible);
+    draw.args.extend(entities(draw.rng));
+    let others_read = others_read(&draw.args);
+    draw.args.extend(deletions(draw.rng, others_read));
+    draw.args.extend(holds(draw.rng, draw.rarely));
+    let has_secondary = draw.has("--test_secondary=true");
+    draw.args.extend(faults(draw.rng, has_secondary));
+    draw.percentages();
+    draw.options_of_engine();
+    draw.block_align();
+    draw.args
+}
+
+/// The flags drawn so far, and how the rest of them is drawn.
+struct Draw<'a> {
+    rng: &'a mut Rng,
+    disk: bool,
+    /// The domain of operations that are rare.
+    rarely: &'static [&'static str],
+    args: Vec<String>,
+}
+
+/// The visibility of a run's writes: to other databases, and after a crash.
+#[derive(Clone, Copy)]
+struct Visibility {
+    /// True if a loss of power may lose writes that returned: they are not synced.
+    hides_unsynced: bool,
+    /// True if other databases over the directory see each write that returned.
+    others_see: bool,
+}
+
+impl<'a> Draw<'a> {
+    fn new(rng: &'a mut Rng, on: On) -> Draw<'a> {
+        let disk = on == On::Disk;
+        Draw {
             rng,
-            "threads",
-            if disk { &["1", "4", "16"] } else { &["1", "2", "4"] },
-        ),
-        one_of(
-            rng,
-            "ops_per_thread",
-            if disk {
-                &["100000000"]
+            disk,
+            rarely: if disk {
+                &["0", "1000", "100000"]
             } else {
-                &["30", "300", "3000"]
+                &["0", "20", "200"]
             },
-        ),
-        one_of(
-            rng,
-            "reopen",
-            if disk {
-                &["0", "0", "20"]
-            } else {
-                &["0", "0", "0", "2"]
-            },
-        ),
-        one_of(rng, "statistics", &["0", "1"]),
-        one_of(rng, "use_write_buffer_manager", &["0", "1"]),
-        one_of(
-            rng,
+            args: Vec::new(),
+        }
+    }
+
+    /// Draws one of the values of a flag.
+    fn one_of(&mut self, name: &str, values: &[&str]) {
+        self.args.push(one_of(self.rng, name, values));
+    }
+
+    /// Draws one of the values of a flag: those of a database on disk, or those of one in memory.
+    fn one_on(&mut self, name: &str, on_disk: &[&str], in_memory: &[&str]) {
+        self.one_of(name, if self.disk { on_disk } else { in_memory });
+    }
+
+    /// Draws how rarely the threads do an operation, if at all.
+    fn rarely(&mut self, name: &str) {
+        self.one_of(name, self.rarely);
+    }
+
+    /// True if the flag was drawn with this value.
+    fn has(&self, flag: &str) -> bool {
+        self.args.iter().any(|arg| arg == flag)
+    }
+
+    fn threads(&mut self) {
+        self.args.push(format!("--seed={}", self.rng.u64(1..)));
+        self.one_on("threads", &["1", "4", "16"], &["1", "2", "4"]);
+        self.one_on("ops_per_thread", &["100000000"], &["30", "300", "3000"]);
+        self.one_on("reopen", &["0", "0", "20"], &["0", "0", "0", "2"]);
+    }
+
+    fn shared_limits(&mut self) {
+        self.one_of("statistics", &["0", "1"]);
+        self.one_of("use_write_buffer_manager", &["0", "1"]);
+        self.one_of(
             "rate_limiter_bytes_per_sec",
             &["0", "0", "67108864", "1073741824"],
-        ),
-        one_of(rng, "rate_limit_bg_reads", &["0", "1"]),
-        one_of(rng, "rate_limit_user_ops", &["0", "1"]),
-        one_of(rng, "use_merge", &["0", "1"]),
-        one_of(rng, "use_multiget", &["0", "1"]),
-        one_of(rng, "prefix_size", &["0", "5", "7", "8"]),
-        one_of(rng, "bloom_bits", &["-1", "0", "10", "18.5"]),
-        one_of(rng, "bloom_before_level", &["2147483647", "-1", "0", "2"]),
-        one_of(rng, "cache_size", &["0", "10000", "100000", "8388608"]),
-        one_of(rng, "row_cache_size", &["0", "0", "10000", "1048576"]),
-        one_of(rng, "use_blob_cache", &["0", "1"]),
-        one_of(rng, "use_shared_block_and_blob_cache", &["0", "1"]),
-        one_of(rng, "blob_cache_size", &["10000", "1048576"]),
-        one_of(
-            rng,
-            "compression_type",
-            &["none", "snappy", "zlib", "lz4", "zstd"],
-        ),
-        one_of(rng, "range_deletion_width", &["1", "10", "100"]),
-        one_of(rng, "ascending_run", &["0", "0", "100", "2000"]),
-        one_of(rng, "no_slowdown_one_in", &["0", "2", "20"]),
-        one_of(rng, "low_pri_one_in", &["0", "0", "20"]),
-        one_of(rng, "acquire_snapshot_one_in", &["0", "100", "10000"]),
-        one_of(rng, "snapshot_hold_ops", &["10", "10000"]),
-        one_of(rng, "flush_one_in", rarely),
-        one_of(rng, "compact_range_one_in", rarely),
-        one_of(rng, "compact_files_one_in", rarely),
-        one_of(rng, "clear_column_family_one_in", rarely),
-        one_of(
-            rng,
+        );
+        self.one_of("rate_limit_bg_reads", &["0", "1"]);
+        self.one_of("rate_limit_user_ops", &["0", "1"]);
+    }
+
+    fn keys_and_caches(&mut self) {
+        self.one_of("use_merge", &["0", "1"]);
+        self.one_of("use_multiget", &["0", "1"]);
+        self.one_of("prefix_size", &["0", "5", "7", "8"]);
+        self.one_of("bloom_bits", &["-1", "0", "10", "18.5"]);
+        self.one_of("bloom_before_level", &["2147483647", "-1", "0", "2"]);
+        self.one_of("cache_size", &["0", "10000", "100000", "8388608"]);
+        self.one_of("row_cache_size", &["0", "0", "10000", "1048576"]);
+        self.one_of("use_blob_cache", &["0", "1"]);
+        self.one_of("use_shared_block_and_blob_cache", &["0", "1"]);
+        self.one_of("blob_cache_size", &["10000", "1048576"]);
+        self.one_of("compression_type", &["none", "snappy", "zlib", "lz4", "zstd"]);
+    }
+
+    fn writes_and_snapshots(&mut self) {
+        self.one_of("range_deletion_width", &["1", "10", "100"]);
+        self.one_of("ascending_run", &["0", "0", "100", "2000"]);
+        self.one_of("no_slowdown_one_in", &["0", "2", "20"]);
+        self.one_of("low_pri_one_in", &["0", "0", "20"]);
+        self.one_of("acquire_snapshot_one_in", &["0", "100", "10000"]);
+        self.one_of("snapshot_hold_ops", &["10", "10000"]);
+    }
+
+    fn jobs_and_copies(&mut self) {
+        self.rarely("flush_one_in");
+        self.rarely("compact_range_one_in");
+        self.rarely("compact_files_one_in");
+        self.rarely("clear_column_family_one_in");
+        for copy in [
             "checkpoint_one_in",
-            &["0", "0", "0", if disk { "10000" } else { "100" }],
-        ),
-        one_of(
-            rng,
             "backup_one_in",
-            &["0", "0", "0", if disk { "10000" } else { "100" }],
-        ),
-        one_of(
-            rng,
             "export_column_family_one_in",
-            &["0", "0", "0", if disk { "10000" } else { "100" }],
-        ),
-        one_of(rng, "key_may_exist_one_in", &["0", "10", "1000"]),
-        one_of(rng, "get_live_files_apis_one_in", rarely),
-        one_of(rng, "get_all_column_family_metadata_one_in", rarely),
-        one_of(rng, "get_properties_of_all_tables_one_in", rarely),
-        one_of(rng, "disable_file_deletions_one_in", rarely),
-        one_of(
-            rng,
-            "verify_db_one_in",
-            &["0", if disk { "10000" } else { "200" }],
-        ),
-        one_of(rng, "verify_before_write", &["0", "0", "1"]),
-        one_of(rng, "long_running_snapshots", &["0", "1"]),
-        one_of(rng, "fill_cache", &["0", "1", "1"]),
-        one_of(rng, "readahead_size", &["0", "0", "16384"]),
-        one_of(rng, "adaptive_readahead", &["0", "1"]),
-        one_of(rng, "auto_readahead_size", &["0", "1"]),
-        one_of(
-            rng,
+        ] {
+            self.one_on(copy, &["0", "0", "0", "10000"], &["0", "0", "0", "100"]);
+        }
+    }
+
+    fn inspections(&mut self) {
+        self.one_of("key_may_exist_one_in", &["0", "10", "1000"]);
+        self.rarely("get_live_files_apis_one_in");
+        self.rarely("get_all_column_family_metadata_one_in");
+        self.rarely("get_properties_of_all_tables_one_in");
+        self.rarely("disable_file_deletions_one_in");
+        self.one_on("verify_db_one_in", &["0", "10000"], &["0", "200"]);
+        self.one_of("verify_before_write", &["0", "0", "1"]);
+        self.one_of("long_running_snapshots", &["0", "1"]);
+    }
+
+    fn reads(&mut self) {
+        self.one_of("fill_cache", &["0", "1", "1"]);
+        self.one_of("readahead_size", &["0", "0", "16384"]);
+        self.one_of("adaptive_readahead", &["0", "1"]);
+        self.one_of("auto_readahead_size", &["0", "1"]);
+        self.one_of(
             "cache_type",
             &[
                 "lru_cache",
@@ -179,211 +271,197 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
                 "tiered_lru_cache",
                 "tiered_auto_hyper_clock_cache",
             ],
-        ),
-        one_of(rng, "adm_policy", &["0", "2", "4"]),
-        one_of(rng, "enable_do_not_compress_roles", &["0", "0", "1"]),
-        one_of(rng, "set_cache_capacity_one_in", &["0", "0", "100", "10000"]),
-        one_of(rng, "async_io", &["0", "0", "1"]),
-        one_of(rng, "verify_checksum", &["0", "1", "1"]),
-        one_of(rng, "use_multiscan", &["0", "1"]),
-        one_of(rng, "multiscan_use_async_io", &["0", "1"]),
-        one_of(rng, "high_pri_pool_ratio", &["0", "0.5"]),
-        one_of(rng, "low_pri_pool_ratio", &["0", "0.5"]),
-        one_of(rng, "top_level_index_pinning", &["0", "1", "2", "3"]),
-        one_of(rng, "partition_pinning", &["0", "1", "2", "3"]),
-        one_of(rng, "unpartitioned_pinning", &["0", "1", "2", "3"]),
-        one_of(rng, "batch_one_in", &["0", "2", "10"]),
-        one_of(rng, "batch_protection_bytes_per_key", &["0", "0", "8"]),
-        one_of(rng, "verify_checksum_one_in", &["0", "10000"]),
-        one_of(rng, "verify_file_checksums_one_in", &["0", "10000"]),
-        one_of(rng, "auto_refresh_iterator_with_snapshot", &["0", "1"]),
-        one_of(rng, "allow_unprepared_value", &["0", "1"]),
-        one_of(rng, "compaction_style", &["0", "0", "0", "1", "1", "1", "1", "2"]), // FIFO's files pile up.
-        one_of(rng, "enable_sst_partitioner_factory", &["0", "0", "1"]),
-        one_of(rng, "memtablerep", &["skip_list", "skip_list", "vector"]),
-        one_of(rng, "enable_compaction_on_deletion_trigger", &["0", "0", "1"]),
-        one_of(rng, "compaction_on_deletion_window_size", &["0", "10", "100"]),
-        one_of(rng, "compaction_on_deletion_trigger_count", &["5", "50"]),
-        one_of(rng, "compaction_on_deletion_ratio", &["0", "0.3"]),
-        one_of(rng, "compaction_on_deletion_min_file_size", &["0", "4096"]),
-        one_of(rng, "mark_for_compaction_one_file_in", &["0", "0", "2", "10"]),
-        one_of(rng, "set_options_one_in", rarely),
-        one_of(rng, "promote_l0_one_in", rarely),
-        one_of(rng, "compaction_pri", &["0", "1", "2", "3", "4"]),
-        one_of(rng, "compaction_ttl", &["0", "0", "2", "1000"]),
-    ];
-    let is_vector = args.iter().any(|arg| arg == "--memtablerep=vector");
-    let together: &[&str] = if is_vector { &["0"] } else { &["0", "1", "1"] };
-    args.push(one_of(rng, "allow_concurrent_memtable_write", together));
-    if !args.iter().any(|arg| arg.starts_with("--cache_type=tiered_")) {
-        args.push(one_of(
-            rng,
-            "compressed_secondary_cache_size",
-            &["0", "50000", "8388608"],
-        ));
+        );
+        self.one_of("adm_policy", &["0", "2", "4"]);
+        self.one_of("enable_do_not_compress_roles", &["0", "0", "1"]);
+        self.one_of("set_cache_capacity_one_in", &["0", "0", "100", "10000"]);
+        self.one_of("async_io", &["0", "0", "1"]);
+        self.one_of("verify_checksum", &["0", "1", "1"]);
+        self.one_of("use_multiscan", &["0", "1"]);
+        self.one_of("multiscan_use_async_io", &["0", "1"]);
     }
-    // `kHashSearch` needs prefixes, which every run has.
-    if rng.u32(..8) == 0 {
-        args.push("--index_type=kHashSearch".to_owned());
+
+    fn pinning(&mut self) {
+        self.one_of("high_pri_pool_ratio", &["0", "0.5"]);
+        self.one_of("low_pri_pool_ratio", &["0", "0.5"]);
+        self.one_of("top_level_index_pinning", &["0", "1", "2", "3"]);
+        self.one_of("partition_pinning", &["0", "1", "2", "3"]);
+        self.one_of("unpartitioned_pinning", &["0", "1", "2", "3"]);
     }
-    // True if a crash may lose writes that returned: unflushed rows that no WAL holds.
-    let hides_unflushed = rng.u32(..5) == 0;
-    if hides_unflushed {
-        args.push(one_of(rng, "manual_wal_flush_one_in", &["20", "1000"]));
+
+    fn batches_and_checksums(&mut self) {
+        self.one_of("batch_one_in", &["0", "2", "10"]);
+        self.one_of("batch_protection_bytes_per_key", &["0", "0", "8"]);
+        self.one_of("verify_checksum_one_in", &["0", "10000"]);
+        self.one_of("verify_file_checksums_one_in", &["0", "10000"]);
+        self.one_of("auto_refresh_iterator_with_snapshot", &["0", "1"]);
+        self.one_of("allow_unprepared_value", &["0", "1"]);
     }
-    args.push(one_of(rng, "large_row_one_in", &["0", "20", "1000"]));
-    args.push(one_of(
-        rng,
-        "lock_wal_one_in",
-        &["0", "0", if disk { "10000" } else { "100" }],
-    ));
-    if rng.u32(..4) == 0 {
-        args.push("--disable_wal=true".to_owned());
-    } else {
-        if !hides_unflushed {
-            args.push(one_of(rng, "rate_limit_auto_wal_flush", &["0", "1"]));
+
+    fn compactions(&mut self) {
+        // FIFO's files pile up.
+        self.one_of("compaction_style", &["0", "0", "0", "1", "1", "1", "1", "2"]);
+        self.one_of("enable_sst_partitioner_factory", &["0", "0", "1"]);
+        self.one_of("memtablerep", &["skip_list", "skip_list", "vector"]);
+        self.one_of("enable_compaction_on_deletion_trigger", &["0", "0", "1"]);
+        self.one_of("compaction_on_deletion_window_size", &["0", "10", "100"]);
+        self.one_of("compaction_on_deletion_trigger_count", &["5", "50"]);
+        self.one_of("compaction_on_deletion_ratio", &["0", "0.3"]);
+        self.one_of("compaction_on_deletion_min_file_size", &["0", "4096"]);
+        self.one_of("mark_for_compaction_one_file_in", &["0", "0", "2", "10"]);
+        self.rarely("set_options_one_in");
+        self.rarely("promote_l0_one_in");
+        self.one_of("compaction_pri", &["0", "1", "2", "3", "4"]);
+        self.one_of("compaction_ttl", &["0", "0", "2", "1000"]);
+    }
+
+    /// Draws flags that depend on the memtable and the caches drawn before.
+    fn cache_and_index(&mut self) {
+        let is_vector = self.has("--memtablerep=vector");
+        let together: &[&str] = if is_vector { &["0"] } else { &["0", "1", "1"] };
+        self.one_of("allow_concurrent_memtable_write", together);
+        if !self
+            .args
+            .iter()
+            .any(|arg| arg.starts_with("--cache_type=tiered_"))
+        {
+            self.one_of("compressed_secondary_cache_size", &["0", "50000", "8388608"]);
         }
-        args.push(one_of(rng, "sync", &["0", "0", "0", "1"]));
-        args.push(one_of(rng, "sync_wal_one_in", &["0", "100", "10000"]));
-        args.push(one_of(rng, "ingest_external_file_one_in", rarely));
-        args.push(one_of(rng, "ingest_external_file_width", &["1", "10", "100"]));
-        args.push(one_of(
-            rng,
-            "ingest_external_file_prepare_commit_one_in",
-            &["0", "1", "2"],
-        ));
-        args.push(one_of(
-            rng,
-            "test_ingest_standalone_range_deletion_one_in",
-            &["0", "2", "5"],
-        ));
-    }
-    let hides_unsynced = disk && rng.u32(..3) == 0;
-    let others_see = !hides_unsynced && !hides_unflushed;
-    if others_see && rng.u32(..4) == 0 {
-        args.push("--test_secondary=true".to_owned());
-        args.push(one_of(rng, "secondary_catch_up_one_in", rarely));
-        args.push(one_of(
-            rng,
-            "continuous_verification_interval",
-            &["0", "10", "1000"],
-        ));
-    }
-    if others_see {
-        args.push(one_of(
-            rng,
-            "open_read_only_one_in",
-            &["0", "0", if disk { "10000" } else { "100" }],
-        ));
-    }
-    // A WAL whose end a loss of power took is read as if nothing were missing there, so this is not drawn
-    // where something can be missing.
-    if disk && others_see {
-        args.push(one_of(
-            rng,
-            "wal_recovery_mode",
-            &[
-                "kPointInTimeRecovery",
-                "kPointInTimeRecovery",
-                "kTolerateCorruptedTailRecords",
-                "kSkipAnyCorruptedRecords",
-            ],
-        ));
-    }
-    // The filter follows the current state of keys and ignores snapshots, so runs that may lose rows or that
-    // read snapshots do not use it.
-    if disk && others_see && !args.iter().any(|arg| arg == "--disable_wal=true") && rng.u32(..4) == 0 {
-        args.retain(|arg| !LOOK_BACK.iter().any(|name| arg.starts_with(name)));
-        args.push(one_of(rng, "enable_compaction_filter", &["0", "1", "1"]));
-        args.push(one_of(rng, "ingest_behind_one_in", &["0", "1", "3"]));
-        args.push(one_of(rng, "ingest_replace_range_one_in", &["0", "1", "3"]));
-    }
-    if disk {
-        // Files may have only 4 KiB, and there may be more of them than a process can have open.
-        args.push(one_of(rng, "open_files", &["16", "100", "2000"]));
-        args.push(format!("--sync_fault_injection={hides_unsynced}"));
-        args.push(one_of(rng, "kill_random_test", &["0", "100", "1000", "10000"]));
-    } else {
-        args.push("--quiet=true".to_owned());
-    }
-    args.extend(entities(rng));
-    args.extend(deletions(rng, others_read(&args)));
-    args.extend(holds(rng, rarely));
-    let has_secondary = args.iter().any(|arg| arg == "--test_secondary=true");
-    args.extend(faults(rng, has_secondary));
-    // Percentages: mostly writes, or mostly reads.
-    args.extend(
-        [
-            &[
-                "readpercent=10",
-                "prefixpercent=5",
-                "writepercent=60",
-                "delpercent=10",
-                "delrangepercent=5",
-                "iterpercent=10",
-            ],
-            &[
-                "readpercent=60",
-                "prefixpercent=4",
-                "writepercent=25",
-                "delpercent=9",
-                "delrangepercent=1",
-                "iterpercent=1",
-            ],
-            &[
-                "readpercent=50",
-                "prefixpercent=10",
-                "writepercent=20",
-                "delpercent=5",
-                "delrangepercent=0",
-                "iterpercent=15",
-            ],
-            &[
-                "readpercent=10",
-                "prefixpercent=10",
-                "writepercent=40",
-                "delpercent=10",
-                "delrangepercent=20",
-                "iterpercent=10",
-            ],
-        ][rng.usize(..4)]
-        .iter()
-        .map(|arg| format!("--{arg}")),
-    );
-    let rows = domains::<Options>()
-        .chain(domains::<ColumnFamilyOptions>())
-        .chain(domains::<BlockBasedOptions>());
-    for (name, domain) in rows {
-        let given = args.iter().any(|arg| arg.starts_with(&format!("--{name}=")));
-        if name == "cache_index_and_filter_blocks" && args.iter().any(|arg| arg == "--cache_size=0") {
-            // `cache_index_and_filter_blocks` would be refused without a block cache.
-            continue;
-        }
-        if name == "ttl" {
-            // The flag for this option is `compaction_ttl`, which FIFO compaction must not have.
-            continue;
-        }
-        if name == "max_open_files" && disk {
-            // The flag for this option is `open_files`, which is bounded there.
-            continue;
-        }
-        if !given && !KEPT.contains(&name) && rng.bool() {
-            args.push(one_of(rng, name, domain));
+        // `kHashSearch` needs prefixes, which every run has.
+        if self.rng.u32(..8) == 0 {
+            self.args.push("--index_type=kHashSearch".to_owned());
         }
     }
-    // `block_align` is drawn separately, because it would be refused if anything is compressed.
-    if rng.u32(..6) == 0 {
+
+    /// Draws the use of the WAL, on which it depends which writes a crash may lose.
+    fn visibility(&mut self) -> Visibility {
+        // True if a crash may lose writes that returned: unflushed rows that no WAL holds.
+        let hides_unflushed = self.rng.u32(..5) == 0;
+        if hides_unflushed {
+            self.one_of("manual_wal_flush_one_in", &["20", "1000"]);
+        }
+        self.one_of("large_row_one_in", &["0", "20", "1000"]);
+        self.one_on("lock_wal_one_in", &["0", "0", "10000"], &["0", "0", "100"]);
+        if self.rng.u32(..4) == 0 {
+            self.args.push("--disable_wal=true".to_owned());
+        } else {
+            if !hides_unflushed {
+                self.one_of("rate_limit_auto_wal_flush", &["0", "1"]);
+            }
+            self.one_of("sync", &["0", "0", "0", "1"]);
+            self.one_of("sync_wal_one_in", &["0", "100", "10000"]);
+            self.rarely("ingest_external_file_one_in");
+            self.one_of("ingest_external_file_width", &["1", "10", "100"]);
+            self.one_of("ingest_external_file_prepare_commit_one_in", &["0", "1", "2"]);
+            self.one_of("test_ingest_standalone_range_deletion_one_in", &["0", "2", "5"]);
+        }
+        let hides_unsynced = self.disk && self.rng.u32(..3) == 0;
+        Visibility {
+            hides_unsynced,
+            others_see: !hides_unsynced && !hides_unflushed,
+        }
+    }
+
+    /// Draws the databases that read the directory during the run.
+    fn others(&mut self, visible: Visibility) {
+        if visible.others_see && self.rng.u32(..4) == 0 {
+            self.args.push("--test_secondary=true".to_owned());
+            self.rarely("secondary_catch_up_one_in");
+            self.one_of("continuous_verification_interval", &["0", "10", "1000"]);
+        }
+        if visible.others_see {
+            self.one_on("open_read_only_one_in", &["0", "0", "10000"], &["0", "0", "100"]);
+        }
+    }
+
+    fn wal_recovery_mode(&mut self, visible: Visibility) {
+        // A WAL whose end a loss of power took is read as if nothing were missing there, so this is not drawn
+        // where something can be missing.
+        if self.disk && visible.others_see {
+            self.one_of(
+                "wal_recovery_mode",
+                &[
+                    "kPointInTimeRecovery",
+                    "kPointInTimeRecovery",
+                    "kTolerateCorruptedTailRecords",
+                    "kSkipAnyCorruptedRecords",
+                ],
+            );
+        }
+    }
+
+    fn compaction_filter(&mut self, visible: Visibility) {
+        // The filter follows the current state of keys and ignores snapshots, so runs that may lose rows or
+        // that read snapshots do not use it.
+        let keeps_rows = visible.others_see && !self.has("--disable_wal=true");
+        if self.disk && keeps_rows && self.rng.u32(..4) == 0 {
+            self.args
+                .retain(|arg| !LOOK_BACK.iter().any(|name| arg.starts_with(name)));
+            self.one_of("enable_compaction_filter", &["0", "1", "1"]);
+            self.one_of("ingest_behind_one_in", &["0", "1", "3"]);
+            self.one_of("ingest_replace_range_one_in", &["0", "1", "3"]);
+        }
+    }
+
+    fn limits_and_kills(&mut self, visible: Visibility) {
+        if self.disk {
+            // Files may have only 4 KiB, and there may be more of them than a process can have open.
+            self.one_of("open_files", &["16", "100", "2000"]);
+            self.args
+                .push(format!("--sync_fault_injection={}", visible.hides_unsynced));
+            self.one_of("kill_random_test", &["0", "100", "1000", "10000"]);
+        } else {
+            self.args.push("--quiet=true".to_owned());
+        }
+    }
+
+    /// Draws the shares of the operations: mostly writes, or mostly reads.
+    fn percentages(&mut self) {
+        let shares = PERCENTAGES[self.rng.usize(..PERCENTAGES.len())];
+        self.args.extend(shares.iter().map(|share| format!("--{share}")));
+    }
+
+    /// Draws about half of the engine's options that have a domain and no flag yet.
+    fn options_of_engine(&mut self) {
+        let rows = domains::<Options>()
+            .chain(domains::<ColumnFamilyOptions>())
+            .chain(domains::<BlockBasedOptions>());
+        for (name, domain) in rows {
+            let flag = format!("--{name}=");
+            let given = self.args.iter().any(|arg| arg.starts_with(&flag));
+            if name == "cache_index_and_filter_blocks" && self.has("--cache_size=0") {
+                // `cache_index_and_filter_blocks` would be refused without a block cache.
+                continue;
+            }
+            if name == "ttl" {
+                // The flag for this option is `compaction_ttl`, which FIFO compaction must not have.
+                continue;
+            }
+            if name == "max_open_files" && self.disk {
+                // The flag for this option is `open_files`, which is bounded there.
+                continue;
+            }
+            if !given && !KEPT.contains(&name) && self.rng.bool() {
+                self.one_of(name, domain);
+            }
+        }
+    }
+
+    /// Draws `block_align` separately, because it would be refused if anything is compressed.
+    fn block_align(&mut self) {
         const COMPRESSED: &[&str] = &[
             "--compression_type=",
             "--compression=",
             "--bottommost_compression=",
             "--compression_per_level=",
         ];
-        args.retain(|arg| !COMPRESSED.iter().any(|name| arg.starts_with(name)));
-        args.push("--compression_type=none".to_owned());
-        args.push("--block_align=true".to_owned());
+        if self.rng.u32(..6) == 0 {
+            self.args
+                .retain(|arg| !COMPRESSED.iter().any(|name| arg.starts_with(name)));
+            self.args.push("--compression_type=none".to_owned());
+            self.args.push("--block_align=true".to_owned());
+        }
     }
-    args
 }
 
 /// The flags of rows with columns.
