@@ -7,8 +7,8 @@ use base::{Error, Result};
 use encryption::{EncryptedFs, KeyRing};
 use esker::option_table::OptionValue;
 use esker::{
-    AdmissionPolicy, BlockCache, Cache, CacheEntryRole, CacheOptions, CacheUsageOptions, ChecksumType,
-    CollectorContext, ColumnFamilyOptions, CompactOnDeletionCollectorFactory, CompactionStyle,
+    AdmissionPolicy, BlockBasedOptions, BlockCache, Cache, CacheEntryRole, CacheOptions, CacheUsageOptions,
+    ChecksumType, CollectorContext, ColumnFamilyOptions, CompactOnDeletionCollectorFactory, CompactionStyle,
     CompressedSecondaryCacheOptions, DbPath, EntryRole, EntryType, FileChecksumGenFactory, FilterPolicy,
     MetadataCacheOptions, Options, PinningTier, RateLimiter, RateLimiterMode, RateLimiterOptions, RowLimit,
     SeqNo, SstFileManager, SstFileManagerOptions, SstPartitionerFixedPrefixFactory, Statistics, SystemClock,
@@ -699,17 +699,7 @@ impl Flags {
             }
         };
         let family = &mut options.column_family;
-        family.compression = flags::engine::compression(&self.compression_type)?;
-        family.compression_opts.parallel_threads = self.compression_parallel_threads;
-        family.compression_opts.max_dict_bytes = self.compression_max_dict_bytes;
-        family.compression_opts.zstd_max_train_bytes = self.compression_zstd_max_train_bytes;
-        family.compression_opts.max_dict_buffer_bytes = self.compression_max_dict_buffer_bytes;
-        family.compression_opts.checksum = self.compression_checksum;
-        family.compression_opts.use_zstd_dict_trainer = self.compression_use_zstd_dict_trainer;
-        if self.bottommost_compression_type != "disable" {
-            family.bottommost_compression =
-                Some(flags::engine::compression(&self.bottommost_compression_type)?);
-        }
+        self.compression(family)?;
         self.compaction_styles(family)?;
         if self.charge_table_reader {
             family.table.cache_usage_options =
@@ -726,8 +716,48 @@ impl Flags {
         if self.prefix_size >= 0 {
             family.prefix_extractor = Some(Arc::new(base::prefix::Fixed::new(self.prefix_size as usize)));
         }
+        self.filters(&mut family.table);
+        self.caches(family)?;
+        for (name, value) in &self.rest.engine {
+            flags::engine::set(&mut options, name, value)?;
+        }
+        flags::engine::ThreadFlags {
+            bottom: self.num_bottom_pri_threads as usize,
+            ..Default::default()
+        }
+        .apply(&mut options)?;
+        options.allow_2pc |= self.use_txn;
+        // The two options exclude each other, and are drawn separately.
+        options.allow_mmap_reads &= !options.use_direct_reads;
+        if self.use_write_buffer_manager && options.db_write_buffer_size > 0 {
+            let cache = options.column_family.table.block_cache.clone();
+            let limit = options.db_write_buffer_size;
+            options.write_buffer_manager = Some(WriteBufferManager::new(limit, cache, true));
+        }
+        Ok(options)
+    }
+
+    /// Sets the compression of blocks, and its dictionaries.
+    fn compression(&self, family: &mut ColumnFamilyOptions) -> Result<()> {
+        family.compression = flags::engine::compression(&self.compression_type)?;
+        let options = &mut family.compression_opts;
+        options.parallel_threads = self.compression_parallel_threads;
+        options.max_dict_bytes = self.compression_max_dict_bytes;
+        options.zstd_max_train_bytes = self.compression_zstd_max_train_bytes;
+        options.max_dict_buffer_bytes = self.compression_max_dict_buffer_bytes;
+        options.checksum = self.compression_checksum;
+        options.use_zstd_dict_trainer = self.compression_use_zstd_dict_trainer;
+        if self.bottommost_compression_type != "disable" {
+            family.bottommost_compression =
+                Some(flags::engine::compression(&self.bottommost_compression_type)?);
+        }
+        Ok(())
+    }
+
+    /// Sets the filters of tables.
+    fn filters(&self, table: &mut BlockBasedOptions) {
         if self.bloom_bits >= 0.0 {
-            family.table.filter_policy = match self.bloom_before_level {
+            table.filter_policy = match self.bloom_before_level {
                 i32::MAX => FilterPolicy::Bloom(self.bloom_bits),
                 bloom_before_level => FilterPolicy::Ribbon {
                     bits_per_key: self.bloom_bits,
@@ -735,6 +765,10 @@ impl Flags {
                 },
             };
         }
+    }
+
+    /// Sets the caches of blocks and of values in blob files, and the blocks that stay in them.
+    fn caches(&self, family: &mut ColumnFamilyOptions) -> Result<()> {
         if self.cache_size > 0 {
             let cache = CacheOptions {
                 capacity: self.cache_size as usize,
@@ -755,23 +789,7 @@ impl Flags {
             partition_pinning: tier("partition_pinning", self.partition_pinning)?,
             unpartitioned_pinning: tier("unpartitioned_pinning", self.unpartitioned_pinning)?,
         };
-        for (name, value) in &self.rest.engine {
-            flags::engine::set(&mut options, name, value)?;
-        }
-        flags::engine::ThreadFlags {
-            bottom: self.num_bottom_pri_threads as usize,
-            ..Default::default()
-        }
-        .apply(&mut options)?;
-        options.allow_2pc |= self.use_txn;
-        // The two options exclude each other, and are drawn separately.
-        options.allow_mmap_reads &= !options.use_direct_reads;
-        if self.use_write_buffer_manager && options.db_write_buffer_size > 0 {
-            let cache = options.column_family.table.block_cache.clone();
-            let limit = options.db_write_buffer_size;
-            options.write_buffer_manager = Some(WriteBufferManager::new(limit, cache, true));
-        }
-        Ok(options)
+        Ok(())
     }
 
     /// Sets the compaction style. FIFO compaction drops nothing unless a flag asks for it: the verification
