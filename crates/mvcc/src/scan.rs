@@ -447,30 +447,7 @@ impl Scan<'_> {
             }
             let taken = match deleted {
                 Some(at) => take(&mut self.result, self.options, deletion(&user_key, at)),
-                None => {
-                    let seen = MvccKey {
-                        user_key: &user_key,
-                        timestamp: found.timestamp,
-                    };
-                    match found
-                        .unread_len
-                        .and_then(|len| too_large(&self.result, self.options, seen, len))
-                    {
-                        Some(size) => Taken::TooLarge(size),
-                        None => {
-                            if !found.is_read {
-                                self.iter.read(&user_key, &mut found)?;
-                                before = false;
-                            }
-                            let version = Version {
-                                user_key: &user_key,
-                                timestamp: found.timestamp,
-                                stored: &found.stored,
-                            };
-                            take(&mut self.result, self.options, version)
-                        }
-                    }
-                }
+                None => self.take_found(&user_key, &mut found, &mut before)?,
             };
             match taken {
                 Taken::GoOn => {
@@ -503,6 +480,32 @@ impl Scan<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the version of `user_key` that was found, if a row of its size is within the limit. If its
+    /// value must be read first, the iterator is at the key afterwards, and `before` is false.
+    #[inline]
+    fn take_found(&mut self, user_key: &[u8], found: &mut Found, before: &mut bool) -> Result<Taken> {
+        let seen = MvccKey {
+            user_key,
+            timestamp: found.timestamp,
+        };
+        let size = found
+            .unread_len
+            .and_then(|len| too_large(&self.result, self.options, seen, len));
+        if let Some(size) = size {
+            return Ok(Taken::TooLarge(size));
+        }
+        if !found.is_read {
+            self.iter.read(user_key, found)?;
+            *before = false;
+        }
+        let version = Version {
+            user_key,
+            timestamp: found.timestamp,
+            stored: &found.stored,
+        };
+        Ok(take(&mut self.result, self.options, version))
     }
 }
 
