@@ -358,33 +358,12 @@ impl Salvage<'_> {
             };
             match sst::dump::data_block(table, handle) {
                 Ok(dump) => {
-                    for (key, value) in &dump.entries {
-                        let fits = self.row_limit.check(user_key(key), value);
-                        match fits.and_then(|()| self.value(key, value)) {
-                            Ok(()) => {
-                                writer.add(key, value)?;
-                                written += 1;
-                            }
-                            Err(error) => {
-                                bad.push((error, format!("key {}", self.form.show(user_key(key)))));
-                            }
-                        }
-                    }
+                    written += self.copy_entries(&dump.entries, &mut writer, &mut bad)?;
                     last = dump.entries.last().map(|(key, _)| user_key(key).to_vec());
                 }
                 Err(error) => {
                     let before = last.take().or_else(|| block.checked_sub(1).map(separator));
-                    let first = self.live.get(&number).map(|live| live.file.smallest_user_key());
-                    // The range of lost keys includes the neighbouring keys, which may have older rows in the
-                    // next block and newer ones in the previous block.
-                    let from = match (before, first) {
-                        (Some(key), _) if index.has_user_keys() => format!("after {}", self.form.show(&key)),
-                        (Some(key), _) => {
-                            format!("from {} (of which some rows are left)", self.form.show(&key))
-                        }
-                        (None, Some(first)) => format!("from {}", self.form.show(first)),
-                        (None, None) => "from the beginning of the table".to_owned(),
-                    };
+                    let from = self.first_lost(number, before, index.has_user_keys());
                     let to = separator(block);
                     let what = format!("keys {from} up to {}, inclusive", self.form.show(&to));
                     bad.push((error.at(handle.offset).in_file(table.path()), what));
@@ -406,6 +385,43 @@ impl Salvage<'_> {
             self.lost(&error, &what)?;
         }
         Ok(())
+    }
+
+    /// Adds to the table the entries whose values are readable and within the row limit, and the others to
+    /// `bad`. Returns the number of entries that were added.
+    fn copy_entries(
+        &self,
+        entries: &[(Vec<u8>, Vec<u8>)],
+        writer: &mut TableWriter,
+        bad: &mut Vec<(Error, String)>,
+    ) -> Result<u64> {
+        let mut written = 0;
+        for (key, value) in entries {
+            let fits = self.row_limit.check(user_key(key), value);
+            match fits.and_then(|()| self.value(key, value)) {
+                Ok(()) => {
+                    writer.add(key, value)?;
+                    written += 1;
+                }
+                Err(error) => bad.push((error, format!("key {}", self.form.show(user_key(key))))),
+            }
+        }
+        Ok(written)
+    }
+
+    /// The first of the keys that an unreadable block of table `number` may have, in words. `before` is the
+    /// last key before the block. If the index has user keys, all rows of that key are before the block.
+    ///
+    /// The range of lost keys includes the neighbouring keys, which may have older rows in the next block and
+    /// newer ones in the previous block.
+    fn first_lost(&self, number: u64, before: Option<Vec<u8>>, has_user_keys: bool) -> String {
+        let first = self.live.get(&number).map(|live| live.file.smallest_user_key());
+        match (before, first) {
+            (Some(key), _) if has_user_keys => format!("after {}", self.form.show(&key)),
+            (Some(key), _) => format!("from {} (of which some rows are left)", self.form.show(&key)),
+            (None, Some(first)) => format!("from {}", self.form.show(first)),
+            (None, None) => "from the beginning of the table".to_owned(),
+        }
     }
 
     /// An error if the entry's value is in a blob file and cannot be read.
