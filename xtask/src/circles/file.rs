@@ -60,13 +60,45 @@ const ITEMS: &[&str] = &[
 
 /// The kind of a block with methods.
 #[derive(Clone, Copy)]
-enum Block {
+enum Kind {
     /// The block is an `impl T`.
     Inherent,
     /// `impl Trait for T`.
     OfTrait,
     /// The block is a `trait Trait`.
     Trait,
+}
+
+/// A block with methods.
+#[derive(Clone, Copy)]
+struct Block<'a> {
+    /// The name of the type or trait.
+    name: &'a str,
+    /// The depth of braces outside of the block.
+    outside: usize,
+    kind: Kind,
+}
+
+/// The braces around a token.
+#[derive(Default)]
+struct Around<'a> {
+    depth: usize,
+    block: Option<Block<'a>>,
+}
+
+impl<'a> Around<'a> {
+    /// Leaves the innermost brace.
+    fn close(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+        if self.block.is_some_and(|block| self.depth <= block.outside) {
+            self.block = None;
+        }
+    }
+
+    /// The type or trait of the block with methods.
+    fn name(&self) -> Option<&'a str> {
+        self.block.map(|block| block.name)
+    }
 }
 
 impl<'a> File<'a> {
@@ -94,73 +126,92 @@ impl<'a> File<'a> {
     }
 
     fn parse(&mut self, tokens: &[Token<'a>]) {
-        let mut depth = 0usize;
-        // The type of the block, the depth of braces outside of it, and its kind.
-        let mut block: Option<(&'a str, usize, Block)> = None;
+        let mut around = Around::default();
         let mut at = 0;
         while at < tokens.len() {
             let token = tokens[at];
             match token.text {
-                "{" => depth += 1,
-                "}" => {
-                    depth = depth.saturating_sub(1);
-                    if block.is_some_and(|(_, outside, _)| depth <= outside) {
-                        block = None;
-                    }
-                }
+                "{" => around.depth += 1,
+                "}" => around.close(),
                 "use" => {
-                    let end = end_of(tokens, at, ";");
-                    let public = is_public(&tokens[..at]);
-                    imports(&tokens[at + 1..end], public, token.line, &mut self.imports);
-                    at = end + 1;
+                    at = self.parse_use(tokens, at);
                     continue;
                 }
-                "impl" if block.is_none() && starts_item(&tokens[..at]) => {
-                    let end = end_of(tokens, at, "{");
-                    let (name, inherent) = subject(&tokens[at + 1..end]);
-                    let kind = if inherent { Block::Inherent } else { Block::OfTrait };
-                    block = name.map(|name| (name, depth, kind));
-                    for token in &tokens[at + 1..end] {
-                        self.push(*token, None);
-                    }
-                    at = end;
+                "impl" if around.block.is_none() && starts_item(&tokens[..at]) => {
+                    at = self.parse_impl(tokens, at, &mut around);
                     continue;
                 }
                 // `'static` is a lifetime.
                 word if ITEMS.contains(&word)
                     && tokens[..at].last().is_none_or(|before| before.text != "'") =>
                 {
-                    let name = tokens[at + 1..]
-                        .iter()
-                        .find(|token| token.text != "!" && token.text != "unsafe");
-                    match (name, block) {
-                        (Some(name), None) => {
-                            if depth == 0 {
-                                self.items.push(name.text);
-                            }
-                            if word == "trait" {
-                                block = Some((name.text, depth, Block::Trait));
-                            }
-                        }
-                        (Some(name), Some((of, outside, kind))) if word == "fn" && depth == outside + 1 => {
-                            match kind {
-                                Block::Inherent => {
-                                    self.methods.entry(of).or_default().push(name.text);
-                                    if !is_seen(&tokens[..at]) {
-                                        self.private.push(name.text);
-                                    }
-                                }
-                                Block::Trait => self.of_traits.push(name.text),
-                                Block::OfTrait => {}
-                            }
-                        }
-                        _ => {}
-                    }
+                    self.parse_item(tokens, at, &mut around);
                 }
                 _ => {}
             }
-            self.push(token, block.map(|(name, ..)| name));
+            self.push(token, around.name());
             at += 1;
+        }
+    }
+
+    /// Adds the imports of the `use` at `at`. Returns the index of the token after it.
+    fn parse_use(&mut self, tokens: &[Token<'a>], at: usize) -> usize {
+        let end = end_of(tokens, at, ";");
+        let public = is_public(&tokens[..at]);
+        let line = tokens[at].line;
+        imports(&tokens[at + 1..end], public, line, &mut self.imports);
+        end + 1
+    }
+
+    /// Adds the tokens of the `impl` at `at`, up to its brace. Returns the index of the brace.
+    fn parse_impl(&mut self, tokens: &[Token<'a>], at: usize, around: &mut Around<'a>) -> usize {
+        let end = end_of(tokens, at, "{");
+        let (name, inherent) = subject(&tokens[at + 1..end]);
+        around.block = name.map(|name| Block {
+            name,
+            outside: around.depth,
+            kind: if inherent { Kind::Inherent } else { Kind::OfTrait },
+        });
+        for token in &tokens[at + 1..end] {
+            self.push(*token, None);
+        }
+        end
+    }
+
+    /// Adds the item that begins with the keyword at `at`.
+    fn parse_item(&mut self, tokens: &[Token<'a>], at: usize, around: &mut Around<'a>) {
+        let word = tokens[at].text;
+        let name = tokens[at + 1..]
+            .iter()
+            .find(|token| token.text != "!" && token.text != "unsafe");
+        let Some(name) = name.map(|token| token.text) else {
+            return;
+        };
+        let Some(block) = around.block else {
+            if around.depth == 0 {
+                self.items.push(name);
+            }
+            if word == "trait" {
+                around.block = Some(Block {
+                    name,
+                    outside: around.depth,
+                    kind: Kind::Trait,
+                });
+            }
+            return;
+        };
+        if word != "fn" || around.depth != block.outside + 1 {
+            return;
+        }
+        match block.kind {
+            Kind::Inherent => {
+                self.methods.entry(block.name).or_default().push(name);
+                if !is_seen(&tokens[..at]) {
+                    self.private.push(name);
+                }
+            }
+            Kind::Trait => self.of_traits.push(name),
+            Kind::OfTrait => {}
         }
     }
 
