@@ -50,90 +50,92 @@ fn steps_here(sizes: &Sizes, steps: u64) -> u64 {
     }
 }
 
+/// The figures of mixed access. Each row has three settings (direct IO, async IO, auto refresh) and the
+/// document's three figures.
+const MIXED_ACCESS: [(bool, bool, bool, [[&str; 2]; 3]); 8] = [
+    (
+        true,
+        true,
+        false,
+        [
+            ["29821.5 ± 186", "309.05 ± 2.25"],
+            ["96.5 ± 0.5", "1004.25 ± 0.55"],
+            ["204.8 ± 2.3", "1013.05 ± 11.55"],
+        ],
+    ),
+    (
+        true,
+        true,
+        true,
+        [
+            ["29794.5 ± 262.5", "309.65 ± 2.65"],
+            ["95.5 ± 0.5", "997.5 ± 4.1"],
+            ["206 ± 1.8", "1006.8 ± 8.4"],
+        ],
+    ),
+    (
+        true,
+        false,
+        false,
+        [
+            ["23954.5 ± 56.5", "621.55 ± 1.25"],
+            ["100.5 ± 0.5", "1046.6 ± 5.9"],
+            ["202.4 ± 3.1", "1025.3 ± 15.6"],
+        ],
+    ),
+    (
+        true,
+        false,
+        true,
+        [
+            ["24025 ± 148", "623.1 ± 3.9"],
+            ["99.5 ± 0.5", "1037.55 ± 8.45"],
+            ["203.4 ± 3.8", "1020.6 ± 18.8"],
+        ],
+    ),
+    (
+        false,
+        true,
+        false,
+        [
+            ["18618 ± 316", "483.1 ± 8.2"],
+            ["71.5 ± 0.5", "748.2 ± 2.6"],
+            ["275.4 ± 2.7", "753.6 ± 7.5"],
+        ],
+    ),
+    (
+        false,
+        true,
+        true,
+        [
+            ["17910 ± 192", "465.05 ± 4.55"],
+            ["73.5 ± 0.5", "766.9 ± 2.3"],
+            ["274.9 ± 2.3", "755 ± 6.3"],
+        ],
+    ),
+    (
+        false,
+        false,
+        false,
+        [
+            ["23207 ± 248", "602.05 ± 6.35"],
+            ["13644.5 ± 224.5", "756.5 ± 8.4"],
+            ["272.5 ± 0.9", "761.45 ± 2.35"],
+        ],
+    ),
+    (
+        false,
+        false,
+        true,
+        [
+            ["22960 ± 302", "595.75 ± 8.05"],
+            ["13721.5 ± 103", "756.2 ± 5.7"],
+            ["272.9 ± 0.7", "760.45 ± 2.05"],
+        ],
+    ),
+];
+
 fn mixed_access(sizes: &Sizes) -> Table {
-    // Each row has three settings (direct IO, async IO, auto refresh) and the document's three figures.
-    const PUBLISHED: [(bool, bool, bool, [[&str; 2]; 3]); 8] = [
-        (
-            true,
-            true,
-            false,
-            [
-                ["29821.5 ± 186", "309.05 ± 2.25"],
-                ["96.5 ± 0.5", "1004.25 ± 0.55"],
-                ["204.8 ± 2.3", "1013.05 ± 11.55"],
-            ],
-        ),
-        (
-            true,
-            true,
-            true,
-            [
-                ["29794.5 ± 262.5", "309.65 ± 2.65"],
-                ["95.5 ± 0.5", "997.5 ± 4.1"],
-                ["206 ± 1.8", "1006.8 ± 8.4"],
-            ],
-        ),
-        (
-            true,
-            false,
-            false,
-            [
-                ["23954.5 ± 56.5", "621.55 ± 1.25"],
-                ["100.5 ± 0.5", "1046.6 ± 5.9"],
-                ["202.4 ± 3.1", "1025.3 ± 15.6"],
-            ],
-        ),
-        (
-            true,
-            false,
-            true,
-            [
-                ["24025 ± 148", "623.1 ± 3.9"],
-                ["99.5 ± 0.5", "1037.55 ± 8.45"],
-                ["203.4 ± 3.8", "1020.6 ± 18.8"],
-            ],
-        ),
-        (
-            false,
-            true,
-            false,
-            [
-                ["18618 ± 316", "483.1 ± 8.2"],
-                ["71.5 ± 0.5", "748.2 ± 2.6"],
-                ["275.4 ± 2.7", "753.6 ± 7.5"],
-            ],
-        ),
-        (
-            false,
-            true,
-            true,
-            [
-                ["17910 ± 192", "465.05 ± 4.55"],
-                ["73.5 ± 0.5", "766.9 ± 2.3"],
-                ["274.9 ± 2.3", "755 ± 6.3"],
-            ],
-        ),
-        (
-            false,
-            false,
-            false,
-            [
-                ["23207 ± 248", "602.05 ± 6.35"],
-                ["13644.5 ± 224.5", "756.5 ± 8.4"],
-                ["272.5 ± 0.9", "761.45 ± 2.35"],
-            ],
-        ),
-        (
-            false,
-            false,
-            true,
-            [
-                ["22960 ± 302", "595.75 ± 8.05"],
-                ["13721.5 ± 103", "756.2 ± 5.7"],
-                ["272.9 ± 0.7", "760.45 ± 2.05"],
-            ],
-        ),
-    ];
     let keys = sizes.keys(1_000_000, 0.1);
     let load = setup(
         "mixed",
@@ -142,7 +144,7 @@ fn mixed_access(sizes: &Sizes) -> Table {
              --disable_auto_compactions=true --target_file_size_base=16777216 --compression_type=none"
         ),
     );
-    let rows = PUBLISHED.iter().flat_map(|(direct, asynchronous, refresh, figures)| {
+    let rows = MIXED_ACCESS.iter().flat_map(|(direct, asynchronous, refresh, figures)| {
         let load = &load;
         SCANS.iter().zip(figures).flat_map(move |((steps, among, metric), figures)| {
             let (label, steps, among) = (*steps, steps_here(sizes, *steps), sizes.keys(*among, 0.1));
@@ -261,62 +263,67 @@ fn tombstone_reads(sizes: &Sizes) -> Table {
     }
 }
 
+/// Microseconds per operation and operations per second, means and standard deviations.
+type MeansAndDeviations = [&'static str; 2];
+
+/// The figures without range tombstones.
+const NO_TOMBSTONES: MeansAndDeviations = ["0.6186 ± 0.04637", "1625252.90 ± 124679.41"];
+
+/// For each number of tombstones, the figures of an expanded DELETERANGE and of one that stays a range
+/// tombstone.
+const TOMBSTONE_KINDS: [(&str, u64, [MeansAndDeviations; 2]); 6] = [
+    (
+        "500",
+        500,
+        [
+            ["0.6019 ± 0.03628", "1666670.40 ± 101142.65"],
+            ["0.6435 ± 0.03994", "1559979.40 ± 104090.52"],
+        ],
+    ),
+    (
+        "1k",
+        1_000,
+        [
+            ["0.6034 ± 0.04349", "1665128.10 ± 125144.57"],
+            ["0.6261 ± 0.03093", "1600457.50 ± 79024.94"],
+        ],
+    ),
+    (
+        "5k",
+        5_000,
+        [
+            ["0.6163 ± 0.05926", "1636668.80 ± 154888.85"],
+            ["0.6402 ± 0.04002", "1567804.70 ± 100965.55"],
+        ],
+    ),
+    (
+        "10k",
+        10_000,
+        [
+            ["0.6036 ± 0.05105", "1667237.70 ± 142830.36"],
+            ["0.6128 ± 0.02598", "1634633.40 ± 72161.82"],
+        ],
+    ),
+    (
+        "25k",
+        25_000,
+        [
+            ["0.6198 ± 0.04542", "1620980.50 ± 116662.93"],
+            ["0.5478 ± 0.0362", "1833059.10 ± 121233.81"],
+        ],
+    ),
+    (
+        "50k",
+        50_000,
+        [
+            ["0.5104 ± 0.04347", "1973107.90 ± 184073.49"],
+            ["0.4528 ± 0.03387", "2219034.50 ± 170984.32"],
+        ],
+    ),
+];
+
 fn tombstone_kinds(sizes: &Sizes) -> Table {
-    /// Microseconds per operation and operations per second, means and standard deviations.
-    type Figures = [&'static str; 2];
-    const NONE: Figures = ["0.6186 ± 0.04637", "1625252.90 ± 124679.41"];
-    /// For each size, the figures of an expanded DELETERANGE and of one that stays a range tombstone.
-    const PUBLISHED: [(&str, u64, [Figures; 2]); 6] = [
-        (
-            "500",
-            500,
-            [
-                ["0.6019 ± 0.03628", "1666670.40 ± 101142.65"],
-                ["0.6435 ± 0.03994", "1559979.40 ± 104090.52"],
-            ],
-        ),
-        (
-            "1k",
-            1_000,
-            [
-                ["0.6034 ± 0.04349", "1665128.10 ± 125144.57"],
-                ["0.6261 ± 0.03093", "1600457.50 ± 79024.94"],
-            ],
-        ),
-        (
-            "5k",
-            5_000,
-            [
-                ["0.6163 ± 0.05926", "1636668.80 ± 154888.85"],
-                ["0.6402 ± 0.04002", "1567804.70 ± 100965.55"],
-            ],
-        ),
-        (
-            "10k",
-            10_000,
-            [
-                ["0.6036 ± 0.05105", "1667237.70 ± 142830.36"],
-                ["0.6128 ± 0.02598", "1634633.40 ± 72161.82"],
-            ],
-        ),
-        (
-            "25k",
-            25_000,
-            [
-                ["0.6198 ± 0.04542", "1620980.50 ± 116662.93"],
-                ["0.5478 ± 0.0362", "1833059.10 ± 121233.81"],
-            ],
-        ),
-        (
-            "50k",
-            50_000,
-            [
-                ["0.5104 ± 0.04347", "1973107.90 ± 184073.49"],
-                ["0.4528 ± 0.03387", "2219034.50 ± 170984.32"],
-            ],
-        ),
-    ];
-    let both = |label: &str, figures: Figures, run: &RunMethod| {
+    let both = |label: &str, figures: MeansAndDeviations, run: &RunMethod| {
         let metrics = [Metric::MicrosPerOp, Metric::OpsPerSecond]
             .into_iter()
             .zip(figures);
@@ -338,8 +345,8 @@ fn tombstone_kinds(sizes: &Sizes) -> Table {
         );
         bench(Some(&load), flags.clone(), "readwhilewriting")
     };
-    let mut rows = both("none", NONE, &run("rts-none".to_owned(), String::new()));
-    for (name, count, figures) in PUBLISHED {
+    let mut rows = both("none", NO_TOMBSTONES, &run("rts-none".to_owned(), String::new()));
+    for (name, count, figures) in TOMBSTONE_KINDS {
         for (expanded, figure) in [true, false].into_iter().zip(figures) {
             // The number of tombstones per key is the document's.
             let count = sizes.keys(count, 0.04);
