@@ -153,7 +153,7 @@ const CANARIES: &[Canary] = &[
         file: "crates/manifest/src/state.rs",
         right: "self.max_column_family == other.max_column_family && self.families",
         wrong: "self.families",
-        caught_by: Tests(&["-p", "esker-dbtest", "secondary::a_family_that_comes"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "secondary::families::a_family_that_comes"]),
     },
     Canary {
         name: "a secondary keeps rows in memory that a table has",

@@ -3,8 +3,10 @@
 //! In memory, a catch-up is tried at every file operation of the primary, on any thread, at the same points
 //! at which crash tests crash.
 
+mod families;
+mod rocksdb;
+
 use std::collections::BTreeSet;
-use std::io::{BufRead, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -23,6 +25,7 @@ use vfs::fault::Action;
 use vfs::{FaultFs, FileSystem, MemFs, PosixFs, Rule};
 
 const PRIMARY: &str = "/primary";
+
 const SECONDARY: &str = "/secondary";
 
 /// A state of the primary: the last sequence number, and the existing families.
@@ -575,140 +578,6 @@ fn a_secondary_shows_a_prefix_at_every_operation_of_its_primary() {
     assert!(advances > 100);
 }
 
-/// Actions before certain file operations, by the number of the operation.
-type Happenings = Arc<Mutex<Vec<(usize, Box<dyn Fn() + Send + Sync>)>>>;
-
-/// A file system over `mem` that runs actions before its operations, which `operations` counts.
-fn eventful(mem: &MemFs, operations: &Arc<AtomicU64>, happenings: &Happenings) -> FaultFs {
-    let (operations, happenings) = (operations.clone(), happenings.clone());
-    let fs = FaultFs::new(Arc::new(mem.clone()));
-    fs.add(Rule::new(Action::Call(Arc::new(move |_, _| {
-        let at = operations.fetch_add(1, Ordering::SeqCst) as usize;
-        let happenings = happenings.lock().unwrap();
-        // The action runs on another thread, as an operation of the primary would.
-        std::thread::scope(|scope| {
-            for (number, happens) in &*happenings {
-                if *number == at {
-                    scope.spawn(happens).join().unwrap();
-                }
-            }
-        });
-    }))));
-    fs
-}
-
-/// A family is created and rows are written; more rows are written and the family is dropped, at any two
-/// moments of `look`. `look` returns the state it saw, or `None` if it must be repeated. A family created
-/// before a row must be visible with it.
-fn a_family_comes_and_goes(mem: &MemFs, look: impl Fn(&Happenings, &AtomicU64) -> Option<PrimaryState>) {
-    let options = Options {
-        create_if_missing: true,
-        fs: Arc::new(mem.clone()),
-        ..Options::default()
-    };
-    let db = Db::open(&options, PRIMARY).unwrap();
-    let happenings = Happenings::default();
-    let operations = AtomicU64::new(0);
-    look(&happenings, &operations).unwrap();
-    let (mut first, mut seen) = (0, 0);
-    // `first` and `second` are numbers of file operations of `look`.
-    while first <= operations.load(Ordering::SeqCst) as usize {
-        for second in (first..first + 12).chain([usize::MAX]) {
-            let last = db.latest_sequence_number();
-            let born = Arc::new(Mutex::new(None));
-            let (one, other) = (db.clone(), db.clone());
-            let (comes, goes) = (born.clone(), born.clone());
-            *happenings.lock().unwrap() = vec![
-                (
-                    first,
-                    Box::new(move || {
-                        let family = one.create_column_family("new", &Default::default()).unwrap();
-                        *comes.lock().unwrap() = Some(family);
-                        one.put(b"key", b"with the family").unwrap();
-                    }),
-                ),
-                (
-                    second,
-                    Box::new(move || {
-                        if let Some(family) = goes.lock().unwrap().take() {
-                            other.put(b"key", b"at its end").unwrap();
-                            other.drop_column_family(&family).unwrap();
-                        }
-                    }),
-                ),
-            ];
-            operations.store(0, Ordering::SeqCst);
-            if let Some((seqno, families)) = look(&happenings, &operations) {
-                let alone = families.len() == 1;
-                assert!(
-                    !alone || seqno != last + 1,
-                    "at {first} and {second}: the row without the family that came before it"
-                );
-                assert!(alone || seqno >= last, "at {first} and {second}");
-                seen += usize::from(!alone);
-            }
-            happenings.lock().unwrap().clear();
-            if let Some(family) = born.lock().unwrap().take() {
-                db.drop_column_family(&family).unwrap();
-            }
-            let (seqno, families) = look(&happenings, &operations).unwrap();
-            assert_eq!((seqno, families.len()), (db.latest_sequence_number(), 1));
-        }
-        first += 1;
-    }
-    assert!(
-        first > 5 && seen > 0,
-        "{first} moments, the family seen {seen} times"
-    );
-}
-
-#[test]
-fn a_family_that_comes_and_goes_while_a_secondary_looks_is_not_missed() {
-    let mem = MemFs::new();
-    let secondary = std::sync::OnceLock::new();
-    let counted = Arc::new(AtomicU64::new(0));
-    a_family_comes_and_goes(&mem, |happenings, operations| {
-        let secondary = secondary.get_or_init(|| {
-            let options = Options {
-                fs: Arc::new(eventful(&mem, &counted, happenings)),
-                ..Options::default()
-            };
-            Db::open_as_secondary(&options, PRIMARY, SECONDARY).unwrap()
-        });
-        counted.store(0, Ordering::SeqCst);
-        let result = secondary.try_catch_up_with_primary();
-        operations.store(counted.load(Ordering::SeqCst), Ordering::SeqCst);
-        match result {
-            Err(error) if error.kind() == ErrorKind::TryAgain => return None,
-            result => result.unwrap(),
-        }
-        let families = secondary.column_families();
-        let families = families.iter().map(ColumnFamily::id).collect();
-        Some((secondary.latest_sequence_number(), families))
-    });
-}
-
-#[test]
-fn a_family_that_comes_and_goes_while_a_database_is_opened_for_reading_is_not_missed() {
-    let mem = MemFs::new();
-    a_family_comes_and_goes(&mem, |happenings, operations| {
-        let counted = Arc::new(AtomicU64::new(0));
-        let options = Options {
-            fs: Arc::new(eventful(&mem, &counted, happenings)),
-            ..Options::default()
-        };
-        let result = Db::open_read_only(&options, PRIMARY);
-        operations.store(counted.load(Ordering::SeqCst), Ordering::SeqCst);
-        let db = match result {
-            Err(error) if error.kind() == ErrorKind::TryAgain => return None,
-            result => result.unwrap(),
-        };
-        let families = db.column_families();
-        let families = families.iter().map(ColumnFamily::id).collect();
-        Some((db.latest_sequence_number(), families))
-    });
-}
-
 /// Writes to both families in one batch, repeatedly, until stopped.
 fn write_pairs(db: &Db, other: &ColumnFamily, stop: &AtomicBool, written: &AtomicU64) {
     let default = db.default_column_family();
@@ -1005,120 +874,4 @@ fn an_open_for_reading_is_a_prefix_while_the_primary_writes() {
         }
         stop.store(true, Ordering::Relaxed);
     });
-}
-
-/// Writes a batch to its keys repeatedly with RocksDB, flushes, and prints its progress. Waits for a line
-/// halfway.
-const ROCKSDB_WRITES: &str = r#"
-import sys
-from rocksdict import Rdict, Options, WriteBatch
-options = Options(raw_mode=True)
-options.create_if_missing(True)
-options.set_write_buffer_size(64 << 10)
-options.set_max_write_buffer_number(4)
-db = Rdict(sys.argv[1], options)
-for round in range(1, int(sys.argv[2]) + 1):
-    value = str(round).encode() + b"." * (round % 900)
-    batch = WriteBatch(raw_mode=True)
-    for key in range(8):
-        batch.put(bytes([key]), value)
-    db.write(batch)
-    if round % 97 == 0:
-        db.flush()
-    if round % 10 == 0:
-        print(round, flush=True)
-    if round * 2 == int(sys.argv[2]):
-        sys.stdin.readline()
-db.close()
-"#;
-
-#[test]
-fn rocksdb_is_followed_while_it_writes() {
-    const ROUNDS: u64 = 4000;
-    let Some(mut python) = testkit::oracle::rocksdict() else {
-        return;
-    };
-    let dir = TempDir::new().unwrap();
-    let (path, own) = (dir.path().join("db"), dir.path().join("own"));
-    let mut writer = python
-        .args(["-c", ROCKSDB_WRITES])
-        .arg(&path)
-        .arg(ROUNDS.to_string())
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = std::io::BufReader::new(writer.stdout.take().unwrap()).lines();
-    let mut acknowledged: u64 = said.next().unwrap().unwrap().parse().unwrap();
-    let told = Arc::new(AtomicU64::new(acknowledged));
-    let telling = told.clone();
-    let reader = std::thread::spawn(move || {
-        for line in said {
-            telling.store(line.unwrap().parse().unwrap(), Ordering::Release);
-        }
-    });
-    let secondary = Db::open_as_secondary(&Options::default(), &path, &own).unwrap();
-    let (mut last, mut advances) = (0, 0);
-    let mut halfway = writer.stdin.take();
-    loop {
-        let ended = reader.is_finished();
-        acknowledged = acknowledged.max(told.load(Ordering::Acquire));
-        match secondary.try_catch_up_with_primary() {
-            Err(error) if error.kind() == ErrorKind::TryAgain => continue,
-            result => result.unwrap(),
-        }
-        let mut rounds = BTreeSet::new();
-        for key in 0..8u8 {
-            rounds.insert(round_of(&secondary.get([key]).unwrap().unwrap()));
-        }
-        assert_eq!(rounds.len(), 1, "one batch is seen in part: {rounds:?}");
-        let round = rounds.pop_first().unwrap();
-        assert!(round >= last, "{round} after {last}");
-        assert!(
-            round >= acknowledged,
-            "{round}, and {acknowledged} was there before"
-        );
-        advances += u64::from(round > last);
-        last = round;
-        if let Some(mut go_on) = halfway.take() {
-            go_on.write_all(b"\n").unwrap();
-        }
-        if ended {
-            break;
-        }
-    }
-    assert!(writer.wait().unwrap().success());
-    secondary.try_catch_up_with_primary().unwrap();
-    assert_eq!(round_of(&secondary.get([0]).unwrap().unwrap()), ROUNDS);
-    assert!(advances > 1, "{advances}");
-}
-
-#[test]
-fn rocksdb_follows_us() {
-    let Some(mut ldb) = testkit::oracle::ldb() else {
-        return;
-    };
-    let dir = TempDir::new().unwrap();
-    let (path, own) = (dir.path().join("db"), dir.path().join("own"));
-    let mut options = Options {
-        create_if_missing: true,
-        ..Options::default()
-    };
-    options.column_family.table.format_version = 5;
-    let db = Db::open(&options, &path).unwrap();
-    db.put(b"in-table", b"1").unwrap();
-    flush(&db);
-    db.put(b"in-wal", b"2").unwrap();
-    let output = ldb
-        .arg(format!("--db={}", path.display()))
-        .arg(format!("--secondary_path={}", own.display()))
-        .arg("scan")
-        .output()
-        .unwrap();
-    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(
-        printed.contains("in-table : 1") && printed.contains("in-wal : 2"),
-        "{printed} {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
 }
