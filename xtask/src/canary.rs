@@ -279,7 +279,7 @@ const CANARIES: &[Canary] = &[
         file: "crates/engine/src/jobs/output_file.rs",
         right: "self.await_permission(data.len() as u64)?;",
         wrong: "self.await_permission(data.len() as u64 / (1 << 40))?;",
-        caught_by: Tests(&["-p", "esker-dbtest", "stalls::jobs_ask"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "stalls::rate_limits::jobs_ask"]),
     },
     Canary {
         name: "delayed writers save up the time in which nobody wrote",
