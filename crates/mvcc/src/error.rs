@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::timestamp::Timestamp;
+use crate::key::timestamp::Timestamp;
 
 /// Why an operation on versions failed. Nothing was written then.
 #[derive(Clone, Debug)]

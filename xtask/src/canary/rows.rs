@@ -60,7 +60,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "MVCC encodes a key of any length",
-        file: "crates/mvcc/src/batch.rs",
+        file: "crates/mvcc/src/write/batch.rs",
         right: "match limit.allows(key_len, value_len) {",
         wrong: "match limit.allows(0, value_len) {",
         caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "row_limit::"]),

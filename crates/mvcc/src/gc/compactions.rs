@@ -3,10 +3,10 @@
 //!
 //! Once garbage at a time C is *collected*, it makes no visible difference whether it still exists: reads at
 //! or below C are refused, later reads see the version that hides it, and statistics give it no weight
-//! ([`KeyStats`](crate::stats::KeyStats)). So a compaction may drop such garbage at any time, and statistics
-//! stay exact without an update. Exactness is established at the moment when C rises: a walk over a snapshot
-//! weighs the new garbage, the keys written meanwhile are weighed again, and the sum becomes durable together
-//! with C.
+//! ([`KeyStats`](crate::key::stats::KeyStats)). So a compaction may drop such garbage at any time, and
+//! statistics stay exact without an update. Exactness is established at the moment when C rises: a walk over
+//! a snapshot weighs the new garbage, the keys written meanwhile are weighed again, and the sum becomes
+//! durable together with C.
 //!
 //! A compaction drops a version if directly before it, in the same key, it saw a *hider*: a version at or
 //! below C. Deletions stay if nothing hides them, because the versions they hide may be in files that the
@@ -30,14 +30,14 @@ use std::time::Duration;
 use esker::LiveFile;
 
 use super::hidden::is_worth_it;
-use super::threshold_of;
-use crate::comparator::compare;
-use crate::count_stats::weigh_garbage;
+use super::pages::threshold_of;
 use crate::error::{Error, Result};
-use crate::key::next_user_key;
-use crate::key_span::Span;
-use crate::stats::MvccStats;
-use crate::store::MvccStore;
+use crate::key::comparator::compare;
+use crate::key::mvcc_key::next_user_key;
+use crate::key::span::Span;
+use crate::key::stats::MvccStats;
+use crate::read::count_stats::weigh_garbage;
+use crate::write::store::MvccStore;
 
 impl MvccStore {
     /// Collects versions that have been garbage for longer than `ttl` at `now` nanoseconds, and leaves their

@@ -24,8 +24,8 @@ use esker::{
     TablePropertiesCollectorFactory,
 };
 
-use crate::key::{SENTINEL, decode_suffix, split};
-use crate::timestamp::Timestamp;
+use crate::key::mvcc_key::{SENTINEL, decode_suffix, split};
+use crate::key::timestamp::Timestamp;
 
 /// The name of the table property.
 const NAME: &str = "esker.mvcc.hidden";
@@ -221,7 +221,7 @@ pub(super) fn is_worth_it(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::MvccKey;
+    use crate::key::mvcc_key::MvccKey;
 
     fn at(wall: i64) -> Timestamp {
         Timestamp::from_nanos(wall)

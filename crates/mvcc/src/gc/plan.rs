@@ -2,18 +2,18 @@
 
 use std::collections::VecDeque;
 
-use crate::clear::bare;
-use crate::collect::GcKey;
-use crate::counters::ReadCounters;
 use crate::error::Result;
+use crate::gc::keys::GcKey;
 use crate::gc::options::GcOptions;
-use crate::key::{MvccKey, encoded_len, next_user_key};
-use crate::key_span::Span;
-use crate::ranges::stack::hidden_since;
-use crate::ranges::{Cover, Order};
-use crate::reader::Reader;
-use crate::timestamp::Timestamp;
-use crate::version_iter::VersionIter;
+use crate::key::mvcc_key::{MvccKey, encoded_len, next_user_key};
+use crate::key::range_stack::hidden_since;
+use crate::key::ranges::{Cover, Order};
+use crate::key::span::Span;
+use crate::key::timestamp::Timestamp;
+use crate::read::counters::ReadCounters;
+use crate::read::reader::Reader;
+use crate::read::version_iter::VersionIter;
+use crate::write::clear::bare;
 
 /// The removals of one batch.
 #[derive(Debug, Default)]
