@@ -34,13 +34,13 @@ pub struct Place {
 
 const DELAYS: &[Delay] = &[
     Delay {
-        name: "turns",
-        // The thread sleeps before and after each turn of a background thread: a flush, a compaction, or
+        name: "tasks",
+        // The thread sleeps before and after each run of a background task: a flush, a compaction, or
         // housekeeping.
         places: &[Place {
             file: "crates/engine/src/options/thread_pool.rs",
-            right: "            let next = catch(&*turn).unwrap_or(Next::Nothing);\n",
-            with: "            DELAY;\n            let next = catch(&*turn).unwrap_or(Next::Nothing);\n            DELAY;\n",
+            right: "            let next = catch(&*run).unwrap_or(Next::Nothing);\n",
+            with: "            DELAY;\n            let next = catch(&*run).unwrap_or(Next::Nothing);\n            DELAY;\n",
         }],
     },
     Delay {
@@ -76,7 +76,7 @@ pub const COUNT: usize = DELAYS.len();
 /// The time of a delay in milliseconds, unless `--ms` names another.
 const MS: u64 = 15;
 
-/// The environment variable with the delay that is present, and its time: `turns=15`.
+/// The environment variable with the delay that is present, and its time: `tasks=15`.
 const VARIABLE: &str = "ESKER_DELAYS";
 
 /// Packages whose tests do not run under delays. `db_bench` and `db_stress` run workloads for seconds each,
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_delay_is_code() {
-        let block: syn::Block = syn::parse_str(&sleep("turns")).unwrap();
+        let block: syn::Block = syn::parse_str(&sleep("tasks")).unwrap();
         assert_eq!(block.stmts.len(), 3);
     }
 

@@ -116,15 +116,15 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a database that has more to do stays at the head of the line",
         file: "crates/engine/src/options/thread_pool.rs",
-        right: "lanes.push_back(id);",
-        wrong: "lanes.push_front(id);",
+        right: "tasks.push_back(id);",
+        wrong: "tasks.push_front(id);",
         caught_by: Tests(THREAD_POOL),
     },
     Canary {
         name: "a pool that is made smaller keeps its threads",
         file: "crates/engine/src/options/thread_pool.rs",
-        right: "            if line.threads > line.limit() {\n",
-        wrong: "            if line.threads > line.limit() + 40 {\n",
+        right: "            if queue.threads > queue.limit() {\n",
+        wrong: "            if queue.threads > queue.limit() + 40 {\n",
         caught_by: Tests(THREAD_POOL),
     },
     Canary {

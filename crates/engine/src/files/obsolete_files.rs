@@ -16,7 +16,7 @@ use crate::events::Event;
 use crate::files::deletion::Deletion;
 use crate::files::wal_archive::WalArchive;
 use crate::log::listeners::Listeners;
-use crate::options::thread_pool::Lane;
+use crate::options::thread_pool::Task;
 
 /// The queue of files to delete.
 pub(crate) struct ObsoleteFiles {
@@ -24,8 +24,8 @@ pub(crate) struct ObsoleteFiles {
     listeners: Listeners,
     queue: Mutex<Queue>,
     changed: Condvar,
-    /// The lane whose turns delete files, once the database is open.
-    lane: OnceLock<Lane>,
+    /// The task whose runs delete files, once the database is open.
+    task: OnceLock<Task>,
     /// Takes WALs that are not deleted, once the database is being opened for writing.
     archive: OnceLock<Arc<WalArchive>>,
     /// The bytes of obsolete tables, which no later version refers to, that a reader still holds.
@@ -73,17 +73,17 @@ impl ObsoleteFiles {
             listeners,
             queue: Mutex::default(),
             changed: Condvar::new(),
-            lane: OnceLock::new(),
+            task: OnceLock::new(),
             archive: OnceLock::new(),
             zombie_bytes: AtomicU64::new(0),
             zombie_blob_bytes: AtomicU64::new(0),
         }
     }
 
-    /// Makes the turns of `lane` delete the queued files from now on.
-    pub fn begin(&self, lane: Lane) {
-        // The lane is set only here, and a database is opened once.
-        let _ = self.lane.set(lane);
+    /// Makes the runs of `task` delete the queued files from now on.
+    pub fn begin(&self, task: Task) {
+        // The task is set only here, and a database is opened once.
+        let _ = self.task.set(task);
     }
 
     /// From now on `archive` takes obsolete WALs.
@@ -105,8 +105,8 @@ impl ObsoleteFiles {
     /// Notifies the waiters for a change, and the thread that deletes.
     fn notify(&self) {
         self.changed.notify_all();
-        if let Some(lane) = self.lane.get() {
-            lane.notify();
+        if let Some(task) = self.task.get() {
+            task.notify();
         }
     }
 
@@ -285,12 +285,12 @@ impl ObsoleteFiles {
         }
     }
 
-    /// Ends the turns of the background thread. From now on only [`work_off`](Self::work_off) deletes files.
+    /// Ends the runs of the background task. From now on only [`work_off`](Self::work_off) deletes files.
     pub fn close(&self) {
         self.queue.lock().closed = true;
         self.changed.notify_all();
-        if let Some(lane) = self.lane.get() {
-            lane.close();
+        if let Some(task) = self.task.get() {
+            task.close();
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The background work of one database, one turn at a time: flush, compact, housekeeping. The threads belong
-//! to the pool ([`thread_pool`](crate::options::thread_pool)).
+//! The background work of one database, one run of a task at a time: flush, compact, housekeeping. The
+//! threads belong to the pool ([`thread_pool`](crate::options::thread_pool)).
 
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::jobs::scheduler::workers;
 use crate::options::thread_pool::{Kind, Next, ThreadPool};
-use crate::state::background::{Housekeeping, Lanes};
+use crate::state::background::{Housekeeping, Tasks};
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::HOUSEKEEPING;
 use crate::state::error_state::closing;
@@ -35,20 +35,20 @@ impl DbInner {
     fn join_pool(self: &Arc<Self>) -> io::Result<()> {
         let pool = self.options.thread_pool.clone();
         let pool = pool.unwrap_or_else(|| ThreadPool::default_of(&self.options.clock));
-        let turn = |take: fn(&DbInner) -> Next| {
+        let task = |run: fn(&DbInner) -> Next| {
             let inner = Arc::downgrade(self);
-            move || inner.upgrade().map_or(Next::Nothing, |inner| take(&inner))
+            move || inner.upgrade().map_or(Next::Nothing, |inner| run(&inner))
         };
         let (flushers, compactors) = workers(self.options.max_background_jobs as usize);
-        let flushes = pool.add(Kind::Flush, flushers, turn(DbInner::flush_due))?;
-        let compactions = pool.add(Kind::Compaction, compactors, turn(DbInner::compact_due))?;
-        let bottom = pool.add(Kind::Bottom, usize::MAX, turn(DbInner::compact_handed_over))?;
-        self.work.begin(Lanes {
+        let flushes = pool.add(Kind::Flush, flushers, task(DbInner::flush_due))?;
+        let compactions = pool.add(Kind::Compaction, compactors, task(DbInner::compact_due))?;
+        let bottom = pool.add(Kind::Bottom, usize::MAX, task(DbInner::compact_handed_over))?;
+        self.work.begin(Tasks {
             flushes,
             compactions,
             bottom,
         });
-        let housekeeping = pool.add(Kind::Housekeeping, 1, turn(DbInner::keep_house))?;
+        let housekeeping = pool.add(Kind::Housekeeping, 1, task(DbInner::keep_house))?;
         self.obsolete.begin(housekeeping);
         Ok(())
     }
@@ -66,7 +66,7 @@ impl DbInner {
         }
     }
 
-    /// A turn of the thread that deletes files: it deletes the queued files, and does the periodic work
+    /// A run of the task that deletes files: it deletes the queued files, and does the periodic work
     /// between them and when none is left.
     fn keep_house(&self) -> Next {
         let wait = self.obsolete.work_off(&mut || {

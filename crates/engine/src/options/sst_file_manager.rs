@@ -16,7 +16,7 @@ use base::{Error, ErrorKind, Result};
 use self::trash::Trash;
 pub(crate) use self::trash::{Unneeded, is_trash};
 use crate::options::logger::Logger;
-use crate::options::thread_pool::{Kind, Lane, Next, ThreadPool};
+use crate::options::thread_pool::{Kind, Next, Task, ThreadPool};
 
 /// The settings of an [`SstFileManager`].
 ///
@@ -84,8 +84,8 @@ impl Default for SstFileManagerOptions {
 /// ```
 pub struct SstFileManager {
     trash: Arc<Trash>,
-    /// The lane whose turns delete the trash; not set before the first file becomes trash.
-    lane: OnceLock<Option<Lane>>,
+    /// The task whose runs delete the trash; not set before the first file becomes trash.
+    task: OnceLock<Option<Task>>,
     pool: ThreadPool,
 }
 
@@ -105,7 +105,7 @@ impl SstFileManager {
                 options.max_trash_db_ratio,
                 options.bytes_max_delete_chunk,
             )),
-            lane: OnceLock::new(),
+            task: OnceLock::new(),
         }))
     }
 
@@ -153,8 +153,8 @@ impl SstFileManager {
     /// already. 0 or less: files are deleted at once.
     pub fn set_delete_rate_bytes_per_second(&self, rate: i64) {
         self.trash.rate.store(rate, Ordering::Relaxed);
-        if let Some(Some(lane)) = self.lane.get() {
-            lane.notify();
+        if let Some(Some(task)) = self.task.get() {
+            task.notify();
         }
     }
 
@@ -248,14 +248,14 @@ impl SstFileManager {
 
     /// Makes a thread of the pool work off the trash.
     fn begin(&self) {
-        let lane = self.lane.get_or_init(|| {
+        let task = self.task.get_or_init(|| {
             let trash = self.trash.clone();
             self.pool
                 .add(Kind::Housekeeping, 1, move || trash.work_off())
                 .ok()
         });
-        match lane {
-            Some(lane) => lane.notify(),
+        match task {
+            Some(task) => task.notify(),
             // If no thread can be started, this thread deletes the trash, without pauses.
             None => {
                 self.trash.rate.store(0, Ordering::Relaxed);
@@ -268,9 +268,9 @@ impl SstFileManager {
 impl Drop for SstFileManager {
     fn drop(&mut self) {
         self.trash.close();
-        if let Some(Some(lane)) = self.lane.get() {
+        if let Some(Some(task)) = self.task.get() {
             // The current thread may be one of the pool, so it does not wait for the threads of the pool.
-            lane.leave();
+            task.leave();
         }
     }
 }

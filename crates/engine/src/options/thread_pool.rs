@@ -1,14 +1,13 @@
 //! Background threads in one pool for all databases of a process: RocksDB's `Env`.
 //!
-//! A database has a *lane* for each kind of work: flushes, compactions, compactions into the last level,
-//! housekeeping. Whenever there may be
-//! work, it [notifies](Lane::notify) its lane, which enters the queue of that kind unless it is there
-//! already. A thread takes the first lane of the queue, runs one turn of it, and puts it back at the end if
-//! there may be more. So each database has its turn, however busy another is. A database without work is in
-//! no queue, and costs neither a thread nor time.
+//! A database has a *task* for each kind of work: flushes, compactions, compactions into the last level,
+//! housekeeping. Whenever there may be work, it [notifies](Task::notify) its task, which enters the queue of
+//! that kind unless it is there already. A thread takes the first task of the queue, runs it once, and puts
+//! it back at the end if there may be more work. So each database is served, however busy another is. A
+//! database without work is in no queue, and costs neither a thread nor time.
 //!
 //! Threads start when a queue is longer than the number of idle threads, up to the limit of the kind. They
-//! end when no database uses the pool, or when the kind has too many. Housekeeping may request another turn
+//! end when no database uses the pool, or when the kind has too many. Housekeeping may request another run
 //! after some time: an idle thread of that kind watches the pool's clock.
 //!
 //! ```text
@@ -74,19 +73,19 @@ impl Kind {
     }
 }
 
-/// The result of a lane's turn.
+/// The result of a task's run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// The turn did some work, and there may be more work.
+    /// The run did some work, and there may be more work.
     Again,
-    /// The turn found no work.
+    /// The run found no work.
     Nothing,
-    /// The turn found no work; the lane needs another turn after at most this time.
+    /// The run found no work; the task needs another run after at most this time.
     After(Duration),
 }
 
-/// A function that does one turn of a lane, and returns whether another turn is needed.
-type Turn = Arc<dyn Fn() -> Next + Send + Sync>;
+/// A function that runs a task once, and returns whether another run is needed.
+type TaskFn = Arc<dyn Fn() -> Next + Send + Sync>;
 
 /// Background threads for any number of databases, passed to each by
 /// [`Options::thread_pool`](crate::Options::thread_pool). Clones refer to the same pool.
@@ -114,8 +113,8 @@ struct Pool {
     state: Mutex<PoolState>,
     /// Idle threads of each kind wait here.
     work: [Condvar; KINDS.len()],
-    /// The condition variable on which a thread that removes a lane waits for the end of the lane's last
-    /// turn.
+    /// The condition variable on which a thread that removes a task waits for the end of the task's last
+    /// run.
     ended: Condvar,
     processors: Mutex<Processors>,
     clock: Arc<dyn Clock>,
@@ -123,11 +122,11 @@ struct Pool {
 
 #[derive(Default)]
 struct PoolState {
-    lanes: BTreeMap<u64, LaneState>,
-    /// The id of the next lane.
-    next_lane: u64,
-    lines: [Line; KINDS.len()],
-    /// The times at which lanes need another turn.
+    tasks: BTreeMap<u64, TaskState>,
+    /// The id of the next task.
+    next_task: u64,
+    queues: [Queue; KINDS.len()],
+    /// The times at which tasks need another run.
     timers: BTreeSet<(Duration, u64)>,
     /// The age of the pool, which grows when the pool has no database left. Threads that were started in an
     /// earlier age end.
@@ -137,10 +136,10 @@ struct PoolState {
     next_thread: u64,
 }
 
-/// The queued lanes of a kind, and the number of threads for them.
+/// The queued tasks of a kind, and the number of threads for them.
 #[derive(Default)]
-struct Line {
-    lanes: VecDeque<u64>,
+struct Queue {
+    tasks: VecDeque<u64>,
     /// The number of threads.
     threads: usize,
     /// The number of idle threads.
@@ -150,22 +149,22 @@ struct Line {
     preparation: Preparation,
 }
 
-struct LaneState {
+struct TaskState {
     kind: Kind,
-    turn: Turn,
-    /// True if the lane is in the queue.
+    run: TaskFn,
+    /// True if the task is in the queue.
     queued: bool,
-    /// The number of turns in progress.
+    /// The number of runs in progress.
     running: usize,
-    /// The maximum number of turns in progress.
+    /// The maximum number of runs in progress.
     most: usize,
-    /// True if the lane was notified while it could not be queued.
+    /// True if the task was notified while it could not be queued.
     again: bool,
     timer: Option<Duration>,
 }
 
-/// A database's lane for one kind of work. Dropped or [closed](Lane::close), it has no further turns.
-pub(crate) struct Lane {
+/// A database's task for one kind of work. Dropped or [closed](Task::close), it has no further runs.
+pub(crate) struct Task {
     pool: ThreadPool,
     id: u64,
 }
@@ -184,10 +183,10 @@ impl ThreadPool {
             false => std::thread::available_parallelism().map_or(1, usize::from),
         };
         let mut state = PoolState::default();
-        for line in &mut state.lines {
-            line.most = processors.max(LEAST_THREADS);
+        for queue in &mut state.queues {
+            queue.most = processors.max(LEAST_THREADS);
         }
-        state.lines[Kind::Bottom as usize].most = 0;
+        state.queues[Kind::Bottom as usize].most = 0;
         ThreadPool(Arc::new(Pool {
             state: Mutex::new(state),
             work: Default::default(),
@@ -227,13 +226,13 @@ impl ThreadPool {
     }
 
     /// Sets the maximum number of threads for work of that priority, at least one except for
-    /// [`Bottom`](ThreadPriority::Bottom). Excess threads end after their current turn, the last one when no
+    /// [`Bottom`](ThreadPriority::Bottom). Excess threads end after their current run, the last one when no
     /// work is left. Opening a database, or changing its `max_background_jobs`, raises the limit to the
     /// number of threads that the database needs.
     pub fn set_background_threads(&self, threads: usize, priority: ThreadPriority) {
         let mut state = self.0.state.lock();
         let kind = priority.kind();
-        state.lines[kind as usize].most = threads.max(usize::from(kind != Kind::Bottom));
+        state.queues[kind as usize].most = threads.max(usize::from(kind != Kind::Bottom));
         self.0.start_threads(&mut state, kind);
         drop(state);
         self.0.work[kind as usize].notify_all();
@@ -241,7 +240,7 @@ impl ThreadPool {
 
     /// The maximum number of threads for work of that priority.
     pub fn background_threads(&self, priority: ThreadPriority) -> usize {
-        self.0.state.lock().lines[priority.kind() as usize].most
+        self.0.state.lock().queues[priority.kind() as usize].most
     }
 
     /// Has each thread of that priority call `prepare` before its next work, and threads that start later
@@ -249,7 +248,7 @@ impl ThreadPool {
     /// `LowerThreadPoolIOPriority` sets it. Replaces the `prepare` of an earlier call.
     pub fn prepare_threads(&self, priority: ThreadPriority, prepare: impl Fn() + Send + Sync + 'static) {
         let kind = priority.kind();
-        self.0.state.lock().lines[kind as usize]
+        self.0.state.lock().queues[kind as usize]
             .preparation
             .replace(prepare);
         self.0.work[kind as usize].notify_all();
@@ -258,15 +257,15 @@ impl ThreadPool {
     /// The number of threads, busy or idle.
     pub fn threads(&self) -> usize {
         let state = self.0.state.lock();
-        state.lines.iter().map(|line| line.threads).sum()
+        state.queues.iter().map(|queue| queue.threads).sum()
     }
 
     /// The number of databases in the queue for a thread of that priority: `Env::GetThreadPoolQueueLen`.
     pub fn queue_len(&self, priority: ThreadPriority) -> usize {
-        self.0.state.lock().lines[priority.kind() as usize].lanes.len()
+        self.0.state.lock().queues[priority.kind() as usize].tasks.len()
     }
 
-    /// Adds a lane whose `turn` may be run by at most `most` threads at a time.
+    /// Adds a task whose `run` at most `most` threads call at a time.
     ///
     /// # Errors
     /// A thread of that kind cannot be started, and there is none.
@@ -274,39 +273,39 @@ impl ThreadPool {
         &self,
         kind: Kind,
         most: usize,
-        turn: impl Fn() -> Next + Send + Sync + 'static,
-    ) -> io::Result<Lane> {
+        run: impl Fn() -> Next + Send + Sync + 'static,
+    ) -> io::Result<Task> {
         let mut state = self.0.state.lock();
-        let id = state.next_lane;
-        state.next_lane += 1;
-        let lane = LaneState {
+        let id = state.next_task;
+        state.next_task += 1;
+        let task = TaskState {
             kind,
-            turn: Arc::new(turn),
+            run: Arc::new(run),
             queued: false,
             running: 0,
             most: most.max(1),
             again: false,
             timer: None,
         };
-        state.lanes.insert(id, lane);
-        let lane = Lane {
+        state.tasks.insert(id, task);
+        let task = Task {
             pool: self.clone(),
             id,
         };
-        let line = &mut state.lines[kind as usize];
+        let queue = &mut state.queues[kind as usize];
         let started = match kind {
             // The user of the pool sets the number of these threads.
             Kind::Bottom => Ok(()),
             _ => {
-                line.most = line.most.max(most);
-                match line.threads {
+                queue.most = queue.most.max(most);
+                match queue.threads {
                     0 => self.0.start_thread(&mut state, kind),
                     _ => Ok(()),
                 }
             }
         };
         drop(state);
-        started.map(|()| lane)
+        started.map(|()| task)
     }
 }
 
@@ -323,7 +322,7 @@ impl Default for ThreadPool {
 impl fmt::Debug for ThreadPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.0.state.lock();
-        let threads: Vec<usize> = state.lines.iter().map(|line| line.threads).collect();
+        let threads: Vec<usize> = state.queues.iter().map(|queue| queue.threads).collect();
         f.debug_struct("ThreadPool").field("threads", &threads).finish()
     }
 }
@@ -338,23 +337,23 @@ impl ThreadPriority {
     }
 }
 
-impl Line {
-    /// The maximum number of threads now. Queued lanes keep one thread in any case.
+impl Queue {
+    /// The maximum number of threads now. Queued tasks keep one thread in any case.
     fn limit(&self) -> usize {
-        self.most.max(usize::from(!self.lanes.is_empty()))
+        self.most.max(usize::from(!self.tasks.is_empty()))
     }
 }
 
-impl Lane {
-    /// True if a thread runs the lane's turn once it is notified. Starts the first thread of the kind.
+impl Task {
+    /// True if a thread runs the task once it is notified. Starts the first thread of the kind.
     pub fn has_thread(&self) -> bool {
         let mut state = self.pool.0.state.lock();
-        let Some(lane) = state.lanes.get(&self.id) else {
+        let Some(task) = state.tasks.get(&self.id) else {
             return false;
         };
-        let kind = lane.kind;
-        let line = &state.lines[kind as usize];
-        line.most > 0 && (line.threads > 0 || self.pool.0.start_thread(&mut state, kind).is_ok())
+        let kind = task.kind;
+        let queue = &state.queues[kind as usize];
+        queue.most > 0 && (queue.threads > 0 || self.pool.0.start_thread(&mut state, kind).is_ok())
     }
 
     /// The number of processors that neither the program nor background work uses. The thread of the caller
@@ -374,27 +373,27 @@ impl Lane {
         work()
     }
 
-    /// Notifies the lane that there may be work to do.
+    /// Notifies the task that there may be work to do.
     pub fn notify(&self) {
         let pool = &self.pool.0;
         pool.enqueue(&mut pool.state.lock(), self.id);
     }
 
-    /// Sets the maximum number of threads that run the lane's turn at a time, and raises the limit of the
-    /// kind to it.
+    /// Sets the maximum number of threads that run the task at a time, and raises the limit of the kind to
+    /// it.
     pub fn set_most(&self, most: usize) {
         let mut state = self.pool.0.state.lock();
-        let Some(lane) = state.lanes.get_mut(&self.id) else {
+        let Some(task) = state.tasks.get_mut(&self.id) else {
             return;
         };
-        lane.most = most.max(1);
-        let kind = lane.kind;
-        let line = &mut state.lines[kind as usize];
-        line.most = line.most.max(most);
+        task.most = most.max(1);
+        let kind = task.kind;
+        let queue = &mut state.queues[kind as usize];
+        queue.most = queue.most.max(most);
         self.pool.0.enqueue(&mut state, self.id);
     }
 
-    /// Ends the lane's turns. Returns when those in progress have ended and, if no database is left, the
+    /// Ends the task's runs. Returns when those in progress have ended and, if no database is left, the
     /// threads too.
     pub fn close(&self) {
         let handles = self.remove(true);
@@ -402,40 +401,40 @@ impl Lane {
         handles.into_values().for_each(|thread| drop(thread.join()));
     }
 
-    /// Same as [`close`](Self::close), without waiting, for a caller that may be a thread of the pool: a turn
+    /// Same as [`close`](Self::close), without waiting, for a caller that may be a thread of the pool: a run
     /// in progress is the last one, and the threads end by themselves.
     pub fn leave(&self) {
         drop(self.remove(false));
     }
 
-    /// Removes the database's lane from the pool. A caller that waits gets the result after the lane's
+    /// Removes the database's task from the pool. A caller that waits gets the result after the task's
     /// running jobs have ended. Returns the threads of the pool if no database is left: they end.
     fn remove(&self, waits: bool) -> BTreeMap<u64, JoinHandle<()>> {
         let pool = &self.pool.0;
         let mut state = pool.state.lock();
-        let Some(lane) = state.lanes.get_mut(&self.id) else {
+        let Some(task) = state.tasks.get_mut(&self.id) else {
             return BTreeMap::new();
         };
-        // A lane whose limit of turns is 0 is not queued again.
-        lane.most = 0;
-        let (kind, timer) = (lane.kind, lane.timer.take());
+        // A task whose limit of runs is 0 is not queued again.
+        task.most = 0;
+        let (kind, timer) = (task.kind, task.timer.take());
         state.timers.remove(&(timer.unwrap_or_default(), self.id));
-        state.lines[kind as usize].lanes.retain(|id| *id != self.id);
-        let is_running = |state: &PoolState| state.lanes.get(&self.id).is_some_and(|lane| lane.running > 0);
+        state.queues[kind as usize].tasks.retain(|id| *id != self.id);
+        let is_running = |state: &PoolState| state.tasks.get(&self.id).is_some_and(|task| task.running > 0);
         while waits && is_running(&state) {
             pool.ended.wait(&mut state);
         }
-        // The turn is dropped without the lock.
-        let removed = state.lanes.remove(&self.id);
-        if !state.lanes.is_empty() {
+        // The function is dropped without the lock.
+        let removed = state.tasks.remove(&self.id);
+        if !state.tasks.is_empty() {
             drop(state);
             drop(removed);
             return BTreeMap::new();
         }
         state.age += 1;
         let handles = std::mem::take(&mut state.handles);
-        for line in &mut state.lines {
-            (line.threads, line.idle) = (0, 0);
+        for queue in &mut state.queues {
+            (queue.threads, queue.idle) = (0, 0);
         }
         drop(state);
         for work in &pool.work {
@@ -446,7 +445,7 @@ impl Lane {
     }
 }
 
-impl Drop for Lane {
+impl Drop for Task {
     fn drop(&mut self) {
         self.close();
     }
@@ -476,31 +475,31 @@ impl Drop for Counted<'_> {
 }
 
 impl Pool {
-    /// Adds a lane to its queue, unless it is there already or has as many turns in progress as it may.
+    /// Adds a task to its queue, unless it is there already or has as many runs in progress as it may.
     fn enqueue(self: &Arc<Self>, state: &mut PoolState, id: u64) {
-        let Some(lane) = state.lanes.get_mut(&id) else {
+        let Some(task) = state.tasks.get_mut(&id) else {
             return;
         };
-        if lane.queued {
+        if task.queued {
             return;
         }
-        if lane.running >= lane.most {
-            lane.again = true;
+        if task.running >= task.most {
+            task.again = true;
             return;
         }
-        lane.queued = true;
-        let kind = lane.kind;
-        state.lines[kind as usize].lanes.push_back(id);
+        task.queued = true;
+        let kind = task.kind;
+        state.queues[kind as usize].tasks.push_back(id);
         self.start_threads(state, kind);
         self.work[kind as usize].notify_one();
     }
 
-    /// Starts threads while more lanes are queued than threads are idle. If none can be started, the existing
+    /// Starts threads while more tasks are queued than threads are idle. If none can be started, the existing
     /// threads do the work.
     fn start_threads(self: &Arc<Self>, state: &mut PoolState, kind: Kind) {
         loop {
-            let line = &state.lines[kind as usize];
-            let enough = line.lanes.len() <= line.idle || line.threads >= line.limit();
+            let queue = &state.queues[kind as usize];
+            let enough = queue.tasks.len() <= queue.idle || queue.threads >= queue.limit();
             if enough || self.start_thread(state, kind).is_err() {
                 return;
             }
@@ -514,10 +513,10 @@ impl Pool {
             .spawn(move || pool.serve(kind, age, number))?;
         state.next_thread += 1;
         state.handles.insert(number, thread);
-        let line = &mut state.lines[kind as usize];
-        line.threads += 1;
+        let queue = &mut state.queues[kind as usize];
+        queue.threads += 1;
         // The new thread counts as idle until it has checked the queue.
-        line.idle += 1;
+        queue.idle += 1;
         Ok(())
     }
 
@@ -525,26 +524,26 @@ impl Pool {
     fn serve(self: &Arc<Self>, kind: Kind, age: u64, number: u64) {
         let mut state = self.state.lock();
         if state.age == age {
-            state.lines[kind as usize].idle -= 1;
+            state.queues[kind as usize].idle -= 1;
         }
         let mut prepared = Prepared::default();
         while state.age == age {
-            if let Some(prepare) = prepared.due(&state.lines[kind as usize].preparation) {
+            if let Some(prepare) = prepared.due(&state.queues[kind as usize].preparation) {
                 // A panic in the preparation of a thread affects no database.
                 MutexGuard::unlocked(&mut state, || drop(catch(&*prepare)));
                 continue;
             }
-            let line = &mut state.lines[kind as usize];
-            if line.threads > line.limit() {
-                line.threads -= 1;
+            let queue = &mut state.queues[kind as usize];
+            if queue.threads > queue.limit() {
+                queue.threads -= 1;
                 state.handles.remove(&number);
                 return;
             }
             if kind == Kind::Housekeeping {
                 self.wake_due(&mut state);
             }
-            match state.lines[kind as usize].lanes.pop_front() {
-                Some(id) => self.take_turn(&mut state, id),
+            match state.queues[kind as usize].tasks.pop_front() {
+                Some(id) => self.run_task(&mut state, id),
                 None => self.wait(&mut state, kind),
             }
         }
@@ -552,7 +551,7 @@ impl Pool {
 
     fn wait(&self, state: &mut MutexGuard<'_, PoolState>, kind: Kind) {
         let age = state.age;
-        state.lines[kind as usize].idle += 1;
+        state.queues[kind as usize].idle += 1;
         let due = state.timers.first().map(|(due, _)| *due);
         match due.filter(|_| kind == Kind::Housekeeping) {
             Some(due) => {
@@ -562,11 +561,11 @@ impl Pool {
             None => self.work[kind as usize].wait(state),
         }
         if state.age == age {
-            state.lines[kind as usize].idle -= 1;
+            state.queues[kind as usize].idle -= 1;
         }
     }
 
-    /// Queues the lanes whose time has come.
+    /// Queues the tasks whose time has come.
     fn wake_due(self: &Arc<Self>, state: &mut PoolState) {
         let now = self.clock.now();
         while let Some(&(due, id)) = state.timers.first() {
@@ -574,45 +573,45 @@ impl Pool {
                 return;
             }
             state.timers.pop_first();
-            if let Some(lane) = state.lanes.get_mut(&id) {
-                lane.timer = None;
+            if let Some(task) = state.tasks.get_mut(&id) {
+                task.timer = None;
             }
             self.enqueue(state, id);
         }
     }
 
-    fn take_turn(self: &Arc<Self>, state: &mut MutexGuard<'_, PoolState>, id: u64) {
-        let Some(lane) = state.lanes.get_mut(&id) else {
+    fn run_task(self: &Arc<Self>, state: &mut MutexGuard<'_, PoolState>, id: u64) {
+        let Some(task) = state.tasks.get_mut(&id) else {
             return;
         };
-        lane.queued = false;
-        lane.again = false;
-        lane.running += 1;
-        let turn = lane.turn.clone();
-        if let Some(timer) = lane.timer.take() {
+        task.queued = false;
+        task.again = false;
+        task.running += 1;
+        let run = task.run.clone();
+        if let Some(timer) = task.timer.take() {
             state.timers.remove(&(timer, id));
         }
         let next = MutexGuard::unlocked(state, move || {
             let _counted = Counted::begin(&self.processors);
             // The job reports its own panic. The thread continues, because other databases need it.
-            let next = catch(&*turn).unwrap_or(Next::Nothing);
-            drop(turn);
+            let next = catch(&*run).unwrap_or(Next::Nothing);
+            drop(run);
             next
         });
-        let Some(lane) = state.lanes.get_mut(&id) else {
+        let Some(task) = state.tasks.get_mut(&id) else {
             return;
         };
-        lane.running -= 1;
-        let again = lane.again || next == Next::Again;
-        let again = again && lane.most > 0;
+        task.running -= 1;
+        let again = task.again || next == Next::Again;
+        let again = again && task.most > 0;
         self.ended.notify_all();
         if again {
             self.enqueue(state, id);
         } else if let Next::After(time) = next
-            && lane.most > 0
+            && task.most > 0
         {
             let due = self.clock.now() + time;
-            let before = lane.timer.replace(due);
+            let before = task.timer.replace(due);
             if let Some(before) = before {
                 state.timers.remove(&(before, id));
             }

@@ -1,4 +1,4 @@
-//! The background work of one database: its lanes in the pool of threads, and its periodic work.
+//! The background work of one database: its tasks in the pool of threads, and its periodic work.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -9,7 +9,7 @@ use base::sync::thread::JoinHandle;
 use base::sync::{Condvar, Mutex, MutexGuard, WaitTimeoutResult};
 use compact::SeqnoToTimeMapping;
 
-use crate::options::thread_pool::Lane;
+use crate::options::thread_pool::Task;
 use crate::state::db_state::DbState;
 use crate::state::verifier::Verifier;
 
@@ -18,56 +18,56 @@ use crate::state::verifier::Verifier;
 pub(crate) struct Work {
     /// The condition variable on which the thread of a follower waits, with the database mutex.
     follower: Condvar,
-    lanes: OnceLock<Lanes>,
+    tasks: OnceLock<Tasks>,
 }
 
-/// The lanes of a database for flushes and compactions.
-pub(crate) struct Lanes {
-    pub flushes: Lane,
-    pub compactions: Lane,
+/// The tasks of a database for flushes and compactions.
+pub(crate) struct Tasks {
+    pub flushes: Task,
+    pub compactions: Task,
     /// Compactions that were handed over to threads of bottom priority.
-    pub bottom: Lane,
+    pub bottom: Task,
 }
 
 impl Work {
-    pub fn begin(&self, lanes: Lanes) {
-        // The lanes are set only here, and a database is opened once.
-        let _ = self.lanes.set(lanes);
+    pub fn begin(&self, tasks: Tasks) {
+        // The tasks are set only here, and a database is opened once.
+        let _ = self.tasks.set(tasks);
     }
 
     /// True if there is a thread for compactions of bottom priority.
     pub fn has_bottom_thread(&self) -> bool {
-        self.lanes.get().is_some_and(|lanes| lanes.bottom.has_thread())
+        self.tasks.get().is_some_and(|tasks| tasks.bottom.has_thread())
     }
 
     /// The number of processors that are idle while the caller's job runs; 0 without background work.
     pub fn idle_processors(&self) -> usize {
-        self.lanes
+        self.tasks
             .get()
-            .map_or(0, |lanes| lanes.compactions.idle_processors())
+            .map_or(0, |tasks| tasks.compactions.idle_processors())
     }
 
     /// Runs a part of a job on a new thread, which counts as background work.
     pub fn part_of_job<T>(&self, part: impl FnOnce() -> T) -> T {
-        match self.lanes.get() {
-            Some(lanes) => lanes.compactions.work(part),
+        match self.tasks.get() {
+            Some(tasks) => tasks.compactions.work(part),
             None => part(),
         }
     }
 
-    /// Notifies the lane of the compactions that were handed over.
+    /// Notifies the task of the compactions that were handed over.
     pub fn notify_bottom(&self) {
-        if let Some(lanes) = self.lanes.get() {
-            lanes.bottom.notify();
+        if let Some(tasks) = self.tasks.get() {
+            tasks.bottom.notify();
         }
     }
 
-    /// Notifies the lanes, and the thread of a follower, that there may be a flush or a compaction to run.
+    /// Notifies the tasks, and the thread of a follower, that there may be a flush or a compaction to run.
     pub fn notify_all(&self) {
         self.follower.notify_all();
-        if let Some(lanes) = self.lanes.get() {
-            lanes.flushes.notify();
-            lanes.compactions.notify();
+        if let Some(tasks) = self.tasks.get() {
+            tasks.flushes.notify();
+            tasks.compactions.notify();
         }
     }
 
@@ -77,19 +77,19 @@ impl Work {
     }
 
     pub fn set_most(&self, flushers: usize, compactors: usize) {
-        if let Some(lanes) = self.lanes.get() {
-            lanes.flushes.set_most(flushers);
-            lanes.compactions.set_most(compactors);
+        if let Some(tasks) = self.tasks.get() {
+            tasks.flushes.set_most(flushers);
+            tasks.compactions.set_most(compactors);
         }
     }
 
     /// Ends the background work of the database. Returns when no thread works for the database; none begins
     /// afterwards.
     pub fn close(&self) {
-        if let Some(lanes) = self.lanes.get() {
-            lanes.flushes.close();
-            lanes.compactions.close();
-            lanes.bottom.close();
+        if let Some(tasks) = self.tasks.get() {
+            tasks.flushes.close();
+            tasks.compactions.close();
+            tasks.bottom.close();
         }
     }
 }

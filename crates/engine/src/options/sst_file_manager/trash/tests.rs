@@ -1,4 +1,4 @@
-//! The pace of deletions, one turn at a time.
+//! The pace of deletions, one run of the task at a time.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -58,12 +58,12 @@ impl Bench {
     }
 
     /// Deletes queued files as far as the rate allows by now. Returns the number of deletions.
-    fn turns(&self) -> usize {
-        let mut turns = 0;
+    fn runs(&self) -> usize {
+        let mut runs = 0;
         while self.trash.work_off() == Next::Again {
-            turns += 1;
+            runs += 1;
         }
-        turns
+        runs
     }
 
     fn ticker(&self, ticker: Ticker) -> u64 {
@@ -84,14 +84,14 @@ fn each_file_waits_for_the_bytes_before_it() {
     );
     assert_eq!(bench.trash.bytes.load(std::sync::atomic::Ordering::Relaxed), 6000);
     assert_eq!(bench.trash.tracked.total(), 6000, "trash takes space");
-    assert_eq!(bench.turns(), 1, "the first one has nothing to wait for");
+    assert_eq!(bench.runs(), 1, "the first one has nothing to wait for");
     assert_eq!(bench.trash.tracked.total(), 4000);
     bench.clock.advance(Duration::from_micros(1_999_999));
-    assert_eq!(bench.turns(), 0);
+    assert_eq!(bench.runs(), 0);
     bench.clock.advance(Duration::from_micros(1));
-    assert_eq!(bench.turns(), 1);
+    assert_eq!(bench.runs(), 1);
     bench.clock.advance(Duration::from_secs(3));
-    assert_eq!(bench.turns(), 1);
+    assert_eq!(bench.runs(), 1);
     assert_eq!(bench.files(), [""; 0]);
     assert_eq!(bench.trash.tracked.total(), 0);
     assert_eq!(bench.ticker(Ticker::FilesMarkedTrash), 3);
@@ -101,9 +101,9 @@ fn each_file_waits_for_the_bytes_before_it() {
     // rate.
     bench.file("db/000004.sst", KB);
     assert!(bench.delete("db/000004.sst"));
-    assert_eq!(bench.turns(), 0);
+    assert_eq!(bench.runs(), 0);
     bench.clock.advance(Duration::from_secs(1));
-    assert_eq!(bench.turns(), 1);
+    assert_eq!(bench.runs(), 1);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_large_file_is_cut_unless_it_has_another_name() {
         .link(Path::new("db/000002.sst"), Path::new("checkpoint"))
         .unwrap();
     bench.delete("db/000002.sst");
-    assert_eq!(bench.turns(), 1, "it is deleted whole");
+    assert_eq!(bench.runs(), 1, "it is deleted whole");
     assert_eq!(bench.fs.size(Path::new("checkpoint")).unwrap(), 2000);
 }
 
@@ -150,16 +150,16 @@ fn another_rate_counts_from_now_on() {
         bench.file(name, 100 * KB);
         bench.delete(name);
     }
-    assert_eq!(bench.turns(), 1);
+    assert_eq!(bench.runs(), 1);
     bench
         .trash
         .rate
         .store(100 * KB as i64, std::sync::atomic::Ordering::Relaxed);
-    assert_eq!(bench.turns(), 1);
+    assert_eq!(bench.runs(), 1);
     bench.clock.advance(Duration::from_micros(999_999));
-    assert_eq!(bench.turns(), 0);
+    assert_eq!(bench.runs(), 0);
     bench.trash.rate.store(0, std::sync::atomic::Ordering::Relaxed);
-    assert_eq!(bench.turns(), 1);
+    assert_eq!(bench.runs(), 1);
     bench.file("db/000004.sst", KB);
     assert!(!bench.delete("db/000004.sst"), "without a rate there is no trash");
 }
@@ -208,7 +208,7 @@ fn files_of_another_owner_end_with_their_bucket() {
     };
     assert!(delete("db/000001.sst"), "the ratio is one of tracked files");
     assert!(!delete("db/000002.sst"), "another name keeps the bytes");
-    assert_eq!(bench.turns(), 1);
+    assert_eq!(bench.runs(), 1);
     bench.trash.wait_for(Some(bucket));
     assert_eq!(bench.files(), [""; 0]);
 }
@@ -220,7 +220,7 @@ fn trash_that_is_gone_already_is_forgotten() {
     bench.file("db/000001.sst", KB);
     bench.delete("db/000001.sst");
     bench.fs.remove(Path::new("db/000001.sst.trash")).unwrap();
-    assert_eq!(bench.turns(), 1);
+    assert_eq!(bench.runs(), 1);
     assert_eq!(bench.trash.tracked.total(), 0);
     assert_eq!(bench.trash.bytes.load(std::sync::atomic::Ordering::Relaxed), 0);
 }
