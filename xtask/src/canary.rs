@@ -893,8 +893,8 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "a job knows of the snapshots of one thread",
         file: "crates/engine/src/state/snapshot.rs",
-        right: "for part in self.parts.iter() {\n            all.extend(",
-        wrong: "for part in self.parts.iter().take(1) {\n            all.extend(",
+        right: "for shard in self.shards.iter() {\n            all.extend(",
+        wrong: "for shard in self.shards.iter().take(1) {\n            all.extend(",
         caught_by: Tests(&["-p", "esker", "--lib", "snapshot::"]),
     },
     Canary {

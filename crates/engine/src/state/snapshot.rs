@@ -14,20 +14,20 @@ use base::{InternalComparator, SeqNo};
 
 use crate::state::super_version::SuperVersion;
 
-/// The open snapshots. Each thread registers those it takes in a part of its own, so that threads do not
-/// contend. A listing reads one part after the other, which is sufficient: a snapshot that is added later to
-/// a part already read shows at least everything published when the listing began.
+/// The open snapshots. Each thread registers those it takes in a shard of its own, so that threads do not
+/// contend. A listing reads one shard after the other, which is sufficient: a snapshot that is added later to
+/// a shard already read shows at least everything published when the listing began.
 pub(crate) struct SnapshotList {
     clock: Arc<dyn Clock>,
-    parts: PerThread<Arc<SnapshotShard>>,
+    shards: PerThread<Arc<SnapshotShard>>,
     gate: Gate,
 }
 
 /// A gate that can be closed to prevent new snapshots.
 #[derive(Default)]
 struct Gate {
-    /// True while new snapshots are prevented; read with a part locked. A thread that sets it and then locks
-    /// each part once knows that no other thread is between this check and the end of taking a snapshot.
+    /// True while new snapshots are prevented; read with a shard locked. A thread that sets it and then locks
+    /// each shard once knows that no other thread is between this check and the end of taking a snapshot.
     closed: AtomicBool,
     /// The mutex that is locked while the gate is opened, and by threads that wait until it is open.
     opening: Mutex<()>,
@@ -124,7 +124,7 @@ impl SnapshotList {
     pub fn new(clock: Arc<dyn Clock>) -> SnapshotList {
         SnapshotList {
             clock,
-            parts: PerThread::default(),
+            shards: PerThread::default(),
             gate: Gate::default(),
         }
     }
@@ -133,26 +133,26 @@ impl SnapshotList {
     /// caller has the range latch.
     pub fn close_gate(&self) -> ClosedGate<'_> {
         self.gate.closed.store(true, Ordering::Relaxed);
-        for part in self.parts.iter() {
-            drop(part.moments.lock());
+        for shard in self.shards.iter() {
+            drop(shard.moments.lock());
         }
         ClosedGate(&self.gate)
     }
 
-    /// Takes a snapshot of the rows that `published` shows. Reading `published` under the part's lock
+    /// Takes a snapshot of the rows that `published` shows. Reading `published` under the shard's lock
     /// guarantees to a job that lists the snapshots that every later one is at least as new as the number
     /// published when it began.
     ///
     /// The snapshot holds `database` until it is dropped.
     pub fn take(&self, published: &AtomicU64, database: Option<OpenDatabase>) -> Snapshot {
-        let part = self.parts.own();
+        let shard = self.shards.own();
         loop {
-            let mut moments = part.moments.lock();
+            let mut moments = shard.moments.lock();
             if !self.gate.closed.load(Ordering::Relaxed) {
                 let seqno = published.load(Ordering::Acquire);
                 moments.add(seqno, || self.clock.now());
                 drop(moments);
-                return held(part, seqno, None, database);
+                return held(shard, seqno, None, database);
             }
             drop(moments);
             let mut opening = self.gate.opening.lock();
@@ -165,16 +165,16 @@ impl SnapshotList {
     /// Takes a snapshot of a secondary: it holds the super versions themselves, because the primary does not
     /// keep their rows for it.
     pub fn take_view(&self, view: Arc<View>, database: Option<OpenDatabase>) -> Snapshot {
-        let part = self.parts.own();
-        part.moments.lock().add(view.seqno, || self.clock.now());
-        held(part, view.seqno, Some(view), database)
+        let shard = self.shards.own();
+        shard.moments.lock().add(view.seqno, || self.clock.now());
+        held(shard, view.seqno, Some(view), database)
     }
 
     /// The held snapshots, in no order; several may have one sequence number.
     fn collect(&self) -> Vec<Moment> {
         let mut all = Vec::new();
-        for part in self.parts.iter() {
-            all.extend(part.moments.lock().held());
+        for shard in self.shards.iter() {
+            all.extend(shard.moments.lock().held());
         }
         all
     }
@@ -195,16 +195,16 @@ impl SnapshotList {
     /// The sequence number of the oldest snapshot.
     pub fn oldest(&self) -> Option<SeqNo> {
         let fronts = self
-            .parts
+            .shards
             .iter()
-            .map(|part| part.moments.lock().0.front().map(|moment| moment.seqno));
+            .map(|shard| shard.moments.lock().0.front().map(|moment| moment.seqno));
         fronts.flatten().min()
     }
 
     /// The time at which the oldest snapshot was taken, by the clock of the options.
     pub fn oldest_since(&self) -> Option<Duration> {
-        let fronts = self.parts.iter().map(|part| {
-            let moments = part.moments.lock();
+        let fronts = self.shards.iter().map(|shard| {
+            let moments = shard.moments.lock();
             moments.0.front().map(|moment| (moment.seqno, moment.since))
         });
         fronts.flatten().min().map(|(_, since)| since)
@@ -219,9 +219,9 @@ impl SnapshotList {
 
     /// True if a snapshot that may have been the oldest was released since the last call.
     pub fn take_released(&self) -> bool {
-        let parts = self.parts.iter();
-        let released = parts.map(|part| part.released.swap(false, Ordering::AcqRel));
-        released.fold(false, |any, part| any | part)
+        let shards = self.shards.iter();
+        let released = shards.map(|shard| shard.released.swap(false, Ordering::AcqRel));
+        released.fold(false, |any, of_one| any | of_one)
     }
 
     /// All held snapshots, oldest first.
@@ -256,14 +256,14 @@ pub struct PinnedSnapshot {
 }
 
 fn held(
-    part: &Arc<SnapshotShard>,
+    shard: &Arc<SnapshotShard>,
     seqno: SeqNo,
     view: Option<Arc<View>>,
     database: Option<OpenDatabase>,
 ) -> Snapshot {
     Snapshot(Arc::new(HeldSnapshot {
         seqno,
-        part: part.clone(),
+        shard: shard.clone(),
         view,
         _database: database,
     }))
@@ -274,8 +274,8 @@ pub(crate) type OpenDatabase = Arc<dyn Any + Send + Sync>;
 
 struct HeldSnapshot {
     seqno: SeqNo,
-    /// The part of the snapshot list that contains this snapshot.
-    part: Arc<SnapshotShard>,
+    /// The shard of the snapshot list that contains this snapshot.
+    shard: Arc<SnapshotShard>,
     /// The super versions that the snapshot reads, in a secondary.
     view: Option<Arc<View>>,
     /// The database, which stays open. It is the last field, so that the snapshot is released before the
@@ -294,8 +294,8 @@ pub(crate) struct View {
 
 impl Drop for HeldSnapshot {
     fn drop(&mut self) {
-        if self.part.moments.lock().remove(self.seqno) && !self.part.released.load(Ordering::Relaxed) {
-            self.part.released.store(true, Ordering::Release);
+        if self.shard.moments.lock().remove(self.seqno) && !self.shard.released.load(Ordering::Relaxed) {
+            self.shard.released.store(true, Ordering::Release);
         }
     }
 }
@@ -484,7 +484,7 @@ mod tests {
             last = Some(next);
         }
         assert_eq!(list.seqnos(), [1, 99_999]);
-        assert!(list.parts.own().moments.lock().0.len() < 100);
+        assert!(list.shards.own().moments.lock().0.len() < 100);
         drop(last);
         assert_eq!((list.len(), list.oldest()), (1, Some(1)));
     }
