@@ -168,14 +168,14 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a transaction that reads beside an ingestion misses its files",
         file: "crates/engine/src/ingest/commit.rs",
-        right: "let noted = (replaced || !is_newest).then_some(newest);",
-        wrong: "let noted = replaced.then_some(newest);",
+        right: "let seqno = (replaced || !is_newest).then_some(newest);",
+        wrong: "let seqno = replaced.then_some(newest);",
         caught_by: Tests(&["-p", "esker-txn", "removals::"]),
     },
     Canary {
-        name: "a note of tables that have stayed stays",
+        name: "the record of a removal of tables that have stayed stays",
         file: "crates/engine/src/state/removals.rs",
-        right: "            (Some(at), None) => drop(notes.swap_remove(at)),\n",
+        right: "            (Some(at), None) => drop(recorded.swap_remove(at)),\n",
         wrong: "            (Some(_), None) => {}\n",
         caught_by: Tests(&["-p", "esker", "--lib", "removals::"]),
     },

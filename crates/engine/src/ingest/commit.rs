@@ -74,11 +74,11 @@ impl DbInner {
                 Ok(Ok(installed)) => {
                     let newest = self.settle_seqnos(&reserved, installed.last);
                     let is_newest = newest == installed.last;
-                    for (family, range, replaced) in installed.noted {
+                    for (family, range, replaced) in installed.written {
                         // If rows were written meanwhile, a transaction may have read at a higher number than
                         // that of the files, before they were installed.
-                        let noted = (replaced || !is_newest).then_some(newest);
-                        family.removals.end(&range, noted);
+                        let seqno = (replaced || !is_newest).then_some(newest);
+                        family.removals.end(&range, seqno);
                     }
                     drop(latch);
                     self.notify_installed(families, &installed.places, installed.shapes);
@@ -135,16 +135,16 @@ impl DbInner {
                 borders.recorded = true;
                 let files = edits.iter().flat_map(|edit| &edit.new_files);
                 last = files.fold(last, |last, (_, file)| last.max(file.largest_seqno));
-                let noted = self.record_ranges(families, &places, &mut last);
+                let written = self.record_ranges(families, &places, &mut last);
                 for own in families.iter() {
                     own.family.file_changes.ingested(last);
                 }
                 let applied = self.apply_claimed(&mut state, edits, Some(last), |_| ());
                 match applied {
-                    Ok(()) => Ok(Ok((places, noted))),
+                    Ok(()) => Ok(Ok((places, written))),
                     Err(error) => {
-                        let end = |(family, range, _): &Noted| family.removals.end(range, None);
-                        noted.iter().for_each(end);
+                        let end = |(family, range, _): &WrittenRange| family.removals.end(range, None);
+                        written.iter().for_each(end);
                         Err(error)
                     }
                 }
@@ -164,10 +164,10 @@ impl DbInner {
             }
         }
         let installed = outcome.map(|outcome| {
-            outcome.map(|(places, noted)| Installed {
+            outcome.map(|(places, written)| Installed {
                 shapes: self.record_installed(&mut state, families, &places),
                 places,
-                noted,
+                written,
                 last,
             })
         });
@@ -176,25 +176,25 @@ impl DbInner {
         installed
     }
 
-    /// Notes the ranges of the ingestion, for transactions that have read them. The replacement of a range
+    /// Records the ranges of the ingestion, for transactions that have read them. The replacement of a range
     /// takes a sequence number.
     fn record_ranges(
         &self,
         families: &[PreparedFamily],
         places: &[Vec<FilePlacement>],
         last: &mut SeqNo,
-    ) -> Vec<Noted> {
-        let noted = families.iter().zip(places).filter_map(|(own, places)| {
+    ) -> Vec<WrittenRange> {
+        let written = families.iter().zip(places).filter_map(|(own, places)| {
             let numbered = places.iter().any(|place| place.seqno > 0);
-            let (family, range) = own.noted_range(numbered)?;
+            let (family, range) = own.written_range(numbered)?;
             Some((family, range, own.replace.is_some()))
         });
-        let noted: Vec<Noted> = noted.collect();
-        for (family, range, _) in &noted {
+        let written: Vec<WrittenRange> = written.collect();
+        for (family, range, _) in &written {
             family.removals.begin(range.clone(), self.oldest_snapshot());
         }
-        *last += u64::from(noted.iter().any(|(_, _, replaced)| *replaced));
-        noted
+        *last += u64::from(written.iter().any(|(_, _, replaced)| *replaced));
+        written
     }
 
     /// Called when files are installed, under the same lock. Returns the number of files of each level, by
@@ -405,13 +405,13 @@ struct Installed {
     places: Vec<Vec<FilePlacement>>,
     /// The number of files of each level, by family.
     shapes: Vec<Vec<usize>>,
-    noted: Vec<Noted>,
+    written: Vec<WrittenRange>,
     /// The last sequence number that was used.
     last: SeqNo,
 }
 
-/// A range whose write is not noted for transactions yet; true if the rows of the range are replaced.
-type Noted = (Arc<Family>, KeyRange, bool);
+/// A range whose write transactions do not see yet; true if the rows of the range are replaced.
+type WrittenRange = (Arc<Family>, KeyRange, bool);
 
 /// The reason why files cannot be installed yet.
 enum Obstacle {

@@ -195,7 +195,7 @@ impl PreparedFamily {
 
     /// The range that the ingestion changes in the view of transactions; `None` unless the files have
     /// sequence numbers or replace a range.
-    pub(super) fn noted_range(&self, numbered: bool) -> Option<(Arc<Family>, KeyRange)> {
+    pub(super) fn written_range(&self, numbered: bool) -> Option<(Arc<Family>, KeyRange)> {
         if let Some(range) = &self.replace {
             return Some((self.family.clone(), range.to_key_range()));
         }

@@ -2,12 +2,12 @@
 //! ingested ones. A transaction that has read such a key must fail as if it had been written.
 //!
 //! ```text
-//! pending note | the tables are removed from the version | a sequence number is taken | the note gets it
+//! pending record | the tables are removed from the version | a sequence number is taken | the record gets it
 //! ```
 //!
-//! The note comes first, so that no transaction is validated after the tables are gone and before the note
-//! exists; a pending note counts as newer than everything. The number comes last: a transaction that reads at
-//! it, or at a later one, finds the tables gone.
+//! The record comes first, so that no transaction is validated after the tables are gone and before the
+//! record exists; a pending record counts as newer than everything. The number comes last: a transaction that
+//! reads at it, or at a later one, finds the tables gone.
 
 use std::ops::Bound;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,19 +15,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use base::sync::Mutex;
 use base::{MAX_SEQNO, SeqNo, UserComparator};
 
-/// The maximum number of separate notes. Beyond it, they are merged into one note for every key, and
+/// The maximum number of separate records. Beyond it, they are merged into one for every key, and
 /// transactions fail that need not.
 const MOST: usize = 64;
 
-/// The notes about removed key ranges of one family.
+/// The recorded removals of key ranges of one family.
 #[derive(Default)]
 pub(crate) struct Removals {
-    notes: Mutex<Vec<Note>>,
-    /// The number of notes. It is nearly always 0, and then the mutex is not locked.
+    recorded: Mutex<Vec<Removal>>,
+    /// The number of records. It is nearly always 0, and then the mutex is not locked.
     len: AtomicUsize,
 }
 
-struct Note {
+/// The record of one removal.
+struct Removal {
     range: KeyRange,
     /// The sequence number of the removal; [`MAX_SEQNO`] while it is pending.
     seqno: SeqNo,
@@ -82,42 +83,42 @@ fn as_bound(end: &Bound<Vec<u8>>) -> Bound<&[u8]> {
 }
 
 impl Removals {
-    /// Adds a pending note for the removal of the rows of `range`. Notes that are not newer than `oldest`,
+    /// Adds a pending record of the removal of the rows of `range`. Records that are not newer than `oldest`,
     /// the oldest snapshot, are dropped.
     pub fn begin(&self, range: KeyRange, oldest: SeqNo) {
-        let mut notes = self.notes.lock();
-        notes.retain(|note| note.seqno > oldest);
-        notes.push(Note {
+        let mut recorded = self.recorded.lock();
+        recorded.retain(|removal| removal.seqno > oldest);
+        recorded.push(Removal {
             range,
             seqno: MAX_SEQNO,
         });
-        self.len.store(notes.len(), Ordering::Release);
+        self.len.store(recorded.len(), Ordering::Release);
     }
 
-    /// Ends a removal that [`begin`](Self::begin) has noted. With `seqno`, reads at that number or later do
-    /// not find the rows of `range`; with `None`, the rows have stayed. If two notes for the same range are
-    /// pending, either may get the number.
+    /// Ends a removal that [`begin`](Self::begin) has recorded. With `seqno`, reads at that number or later
+    /// do not find the rows of `range`; with `None`, the rows have stayed. If two records of the same range
+    /// are pending, either may get the number.
     pub fn end(&self, range: &KeyRange, seqno: Option<SeqNo>) {
-        let mut notes = self.notes.lock();
-        let pending = |note: &Note| {
-            note.seqno == MAX_SEQNO && note.range.begin == range.begin && note.range.end == range.end
+        let mut recorded = self.recorded.lock();
+        let pending = |removal: &Removal| {
+            removal.seqno == MAX_SEQNO && removal.range.begin == range.begin && removal.range.end == range.end
         };
-        match (notes.iter().position(pending), seqno) {
-            (Some(at), Some(seqno)) => notes[at].seqno = seqno,
-            (Some(at), None) => drop(notes.swap_remove(at)),
+        match (recorded.iter().position(pending), seqno) {
+            (Some(at), Some(seqno)) => recorded[at].seqno = seqno,
+            (Some(at), None) => drop(recorded.swap_remove(at)),
             (None, _) => {}
         }
-        if notes.len() > MOST && notes.iter().all(|note| note.seqno != MAX_SEQNO) {
-            let seqno = notes.iter().map(|note| note.seqno).max().unwrap_or(0);
-            *notes = vec![Note {
+        if recorded.len() > MOST && recorded.iter().all(|removal| removal.seqno != MAX_SEQNO) {
+            let seqno = recorded.iter().map(|removal| removal.seqno).max().unwrap_or(0);
+            *recorded = vec![Removal {
                 range: KeyRange::ALL,
                 seqno,
             }];
         }
-        self.len.store(notes.len(), Ordering::Release);
+        self.len.store(recorded.len(), Ordering::Release);
     }
 
-    /// True if there are no notes.
+    /// True if no removal is recorded.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len.load(Ordering::Acquire) == 0
@@ -143,9 +144,9 @@ impl Removals {
 
     #[cold]
     fn newest(&self, concerns: impl Fn(&KeyRange) -> bool) -> SeqNo {
-        let notes = self.notes.lock();
-        let concerning = notes.iter().filter(|note| concerns(&note.range));
-        concerning.map(|note| note.seqno).max().unwrap_or(0)
+        let recorded = self.recorded.lock();
+        let concerning = recorded.iter().filter(|removal| concerns(&removal.range));
+        concerning.map(|removal| removal.seqno).max().unwrap_or(0)
     }
 }
 
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_counts_as_newest_until_it_has_its_number() {
+    fn a_removal_counts_as_newest_until_it_has_its_number() {
         let user = UserComparator::Bytewise;
         let removals = Removals::default();
         assert_eq!(removals.newest_of(&user, b"b"), 0);
@@ -176,31 +177,31 @@ mod tests {
         assert_eq!(newest_in(None, Bound::Included(b"b")), 7);
         assert_eq!(newest_in(Some(b"d"), Bound::Unbounded), 7);
         assert_eq!(newest_in(Some(b"e"), Bound::Unbounded), 0);
-        // A failed removal must leave no note.
+        // A failed removal must leave no record.
         removals.begin(range("x", "y"), 0);
         removals.end(&range("x", "y"), None);
         assert_eq!(removals.newest_of(&user, b"x"), 0);
     }
 
     #[test]
-    fn notes_go_with_the_snapshots_that_need_them_and_are_few() {
+    fn records_go_with_the_snapshots_that_need_them_and_are_few() {
         let user = UserComparator::Bytewise;
         let removals = Removals::default();
-        let note = |key: &str, seqno, oldest| {
+        let remove = |key: &str, seqno, oldest| {
             removals.begin(range(key, key), oldest);
             removals.end(&range(key, key), Some(seqno));
         };
-        note("a", 5, 0);
-        note("b", 6, 5);
+        remove("a", 5, 0);
+        remove("b", 6, 5);
         assert_eq!(removals.newest_of(&user, b"a"), 0);
         assert_eq!(removals.newest_of(&user, b"b"), 6);
         for seqno in 7..7 + MOST as u64 {
-            note("c", seqno, 5);
+            remove("c", seqno, 5);
         }
         assert_eq!(
             removals.newest_of(&user, b"z"),
             6 + MOST as u64,
-            "one about every key"
+            "one record of every key"
         );
         assert_eq!(removals.len.load(Ordering::Relaxed), 1);
     }
