@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use base::{InternalComparator, Kind, SeqNo, internal_key};
-use compact::picker::settled::Circumstances;
+use compact::picker::rewritten::Circumstances;
 use compact::stall::{StallInputs, WriteBufferLimits, condition};
 use compact::{
     JobId, LeveledOptions, NoFacts, OutputSplitter, PickContext, Plan, Running, Scores, StallCondition, pick,
@@ -253,7 +253,7 @@ impl<'a> Tree<'a> {
         self.apply(&edit);
         self.running.finish(id);
         self.running
-            .settle(&plan, &circumstances, &numbers, &self.version);
+            .record_rewritten(&plan, &circumstances, &numbers, &self.version);
     }
 
     /// Returns the output tables of the compaction `plan`: its rows without overwritten versions, divided

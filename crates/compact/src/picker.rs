@@ -20,8 +20,8 @@ mod inputs;
 pub mod leveled;
 pub mod range;
 mod repeated;
+pub mod rewritten;
 mod running;
-pub mod settled;
 pub mod trim;
 pub mod universal;
 
@@ -36,5 +36,5 @@ pub fn pick(context: &PickContext<'_>) -> Option<Plan> {
         Style::Fifo(options) => fifo::pick_fifo(context, options),
         Style::None => None,
     };
-    plan.filter(|plan| !context.running.settled.repeats(context, plan))
+    plan.filter(|plan| !context.running.rewritten.repeats(context, plan))
 }

@@ -56,8 +56,8 @@ pub const CANARIES: &[Canary] = &[
     Canary {
         name: "files that nothing changes are compacted without end",
         file: "crates/compact/src/picker/repeated.rs",
-        right: "        let settled = self.files.get(&file.number)?;",
-        wrong: "        let settled = self.files.get(&file.number).filter(|_| context.now == 0)?;",
+        right: "        let rewritten = self.files.get(&file.number)?;",
+        wrong: "        let rewritten = self.files.get(&file.number).filter(|_| context.now == 0)?;",
         caught_by: Tests(&[
             "-p",
             "esker-dbtest",

@@ -352,7 +352,7 @@ impl<'a> Picker<'a> {
                     && self
                         .context
                         .running
-                        .settled
+                        .rewritten
                         .contains(self.context, level, file, reason)
                 {
                     return None;

@@ -3,7 +3,7 @@
 use manifest::FileMetadata;
 
 use super::context::PickContext;
-use super::settled::{Circumstances, Settled, SettledFiles};
+use super::rewritten::{Circumstances, RewrittenFile, RewrittenFiles};
 use crate::due::is_past;
 use crate::plan::{CompactionReason, Plan};
 
@@ -20,7 +20,7 @@ impl Circumstances {
     }
 }
 
-impl SettledFiles {
+impl RewrittenFiles {
     /// True if compacting `file` in its level for `reason` would repeat the compaction that wrote it.
     pub(super) fn contains(
         &self,
@@ -29,7 +29,7 @@ impl SettledFiles {
         file: &FileMetadata,
         reason: CompactionReason,
     ) -> bool {
-        self.settled(context, level, file, reason).is_some()
+        self.rewritten(context, level, file, reason).is_some()
     }
 
     /// True if `plan` would repeat, on all outputs of one compaction, what that compaction did.
@@ -38,26 +38,26 @@ impl SettledFiles {
             return false;
         }
         let mut by = plan.files().map(|(level, file)| {
-            self.settled(context, level, file, plan.reason)
-                .filter(|settled| settled.temperature == plan.output_temperature)
-                .map(|settled| settled.by)
+            self.rewritten(context, level, file, plan.reason)
+                .filter(|rewritten| rewritten.temperature == plan.output_temperature)
+                .map(|rewritten| rewritten.by)
         });
         let first = by.next().flatten();
         first.is_some() && by.all(|by| by == first)
     }
 
-    fn settled(
+    fn rewritten(
         &self,
         context: &PickContext<'_>,
         level: usize,
         file: &FileMetadata,
         reason: CompactionReason,
-    ) -> Option<&Settled> {
-        let settled = self.files.get(&file.number)?;
-        if (settled.reason, settled.level) != (reason, level) {
+    ) -> Option<&RewrittenFile> {
+        let rewritten = self.files.get(&file.number)?;
+        if (rewritten.reason, rewritten.level) != (reason, level) {
             return None;
         }
-        let before = &settled.circumstances;
+        let before = &rewritten.circumstances;
         let is_same = match reason {
             CompactionReason::BottommostFiles => {
                 // The earlier compaction respected no snapshot older than the file's newest row, so no
@@ -81,6 +81,6 @@ impl SettledFiles {
             CompactionReason::FilesMarkedForCompaction => false,
             _ => true,
         };
-        is_same.then_some(settled)
+        is_same.then_some(rewritten)
     }
 }

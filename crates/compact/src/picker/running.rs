@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::UserComparator;
 use manifest::{FileMetadata, Version};
 
-use super::settled::{Circumstances, SettledFiles};
+use super::rewritten::{Circumstances, RewrittenFiles};
 use crate::plan::{CompactionReason, Plan};
 
 /// The id of a running compaction within its family.
@@ -21,7 +21,7 @@ pub struct Running {
     /// For each level, the largest key of the last compaction that its size caused. Empty: there was none.
     cursors: Vec<Box<[u8]>>,
     /// Files whose compaction for the same reason would change nothing.
-    pub(super) settled: SettledFiles,
+    pub(super) rewritten: RewrittenFiles,
 }
 
 #[derive(Debug)]
@@ -155,16 +155,22 @@ impl Running {
 
     /// Records the `outputs` of `plan`, which are now in `version`, so that files which a compaction does not
     /// change are not compacted again and again. `circumstances`: those of the pick.
-    pub fn settle(&mut self, plan: &Plan, circumstances: &Circumstances, outputs: &[u64], version: &Version) {
+    pub fn record_rewritten(
+        &mut self,
+        plan: &Plan,
+        circumstances: &Circumstances,
+        outputs: &[u64],
+        version: &Version,
+    ) {
         if plan.is_in_place() {
-            self.settled.add(plan, circumstances, outputs, version);
+            self.rewritten.add(plan, circumstances, outputs, version);
         }
     }
 
-    /// Forgets the records of [`settle`](Running::settle): with other options a compaction may change those
-    /// files.
-    pub fn unsettle(&mut self) {
-        self.settled.clear();
+    /// Forgets the files of [`record_rewritten`](Running::record_rewritten): with other options a compaction
+    /// may change them.
+    pub fn forget_rewritten(&mut self) {
+        self.rewritten.clear();
     }
 
     /// True if user keys from `smallest` to `largest`, both inclusive, are [reserved](Running::reserve) in

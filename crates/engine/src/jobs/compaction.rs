@@ -15,7 +15,7 @@ use compact::pace::Work;
 use compact::picker::files::{CompactFilesOptions, pick_files};
 use compact::picker::pick;
 use compact::picker::range::{CompactRangeOptions, RangeCompaction, RangeStep};
-use compact::picker::settled::Circumstances;
+use compact::picker::rewritten::Circumstances;
 use compact::picker::{FileFacts, JobId, PickContext};
 use compact::score::Scores;
 use compact::stall::StallCondition;
@@ -618,7 +618,7 @@ impl DbInner {
             let noted = catch(|| {
                 if let Some(circumstances) = job.circumstances.as_ref().filter(|_| result.is_ok()) {
                     own.running
-                        .settle(plan, circumstances, &done.outputs, &own.version);
+                        .record_rewritten(plan, circumstances, &done.outputs, &own.version);
                 }
                 self.record_stall(own)
             });

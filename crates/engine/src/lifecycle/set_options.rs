@@ -166,7 +166,7 @@ impl DbInner {
         let records_times = options.recorded_seconds() > 0;
         let own = state.family_mut(family.id)?;
         family.set_current(options);
-        own.running.unsettle();
+        own.running.forget_rewritten();
         own.install_super_version();
         let stall = self.record_stall(own);
         state.stall_events.extend(stall);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use compact::Plan;
 use compact::picker::JobId;
-use compact::picker::settled::Circumstances;
+use compact::picker::rewritten::Circumstances;
 
 use super::column_family::Family;
 use crate::options::sst_file_manager::Reserved;

@@ -132,17 +132,17 @@ impl DbInner {
         let (mut writer, has_waited) = self.write.queue.lock_to_write();
         let is_alone = deletes_range || !self.options.allow_concurrent_memtable_write;
         if is_alone || self.write.attention.load(Ordering::Relaxed) {
-            let mut settled = self.write.queue.drain(writer);
+            let mut drained = self.write.queue.drain(writer);
             // While this thread waited, inserts of other writers may have failed or filled a memtable.
             if self.write.attention.load(Ordering::Relaxed) {
-                self.guarded(MAKE_ROOM, || self.make_room_for(&mut settled, options, &commit))?;
+                self.guarded(MAKE_ROOM, || self.make_room_for(&mut drained, options, &commit))?;
             }
-            writer = settled.into_writer();
+            writer = drained.into_writer();
         }
         if let Some(guard) = guard {
-            let settled = self.write.queue.drain(writer);
-            guard.confirm(&settled)?;
-            writer = settled.into_writer();
+            let drained = self.write.queue.drain(writer);
+            guard.confirm(&drained)?;
+            writer = drained.into_writer();
         }
         let first = writer.last_seqno + 1;
         let count = match &commit {

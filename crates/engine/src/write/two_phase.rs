@@ -198,13 +198,13 @@ impl DbInner {
     ) -> Result<SeqNo> {
         let deletes_range = self.check_batch(options, &rows)?;
         let (writer, has_waited) = self.write.queue.lock_to_write();
-        let mut settled = self.write.queue.drain(writer);
+        let mut drained = self.write.queue.drain(writer);
         if self.write.attention.load(Ordering::Relaxed) {
             let commit = Commit::Batch(&mut rows);
-            self.guarded(MAKE_ROOM, || self.make_room_for(&mut settled, options, &commit))?;
+            self.guarded(MAKE_ROOM, || self.make_room_for(&mut drained, options, &commit))?;
         }
         self.state.lock().check_mark(name, mark)?;
-        let mut writer = settled.into_writer();
+        let mut writer = drained.into_writer();
         let first = writer.last_seqno + 1;
         let last = writer.last_seqno + u64::from(rows.count());
         set_sequence(&mut record, first);

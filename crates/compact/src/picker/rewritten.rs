@@ -27,7 +27,7 @@ pub struct Circumstances {
 
 /// A file that was rewritten in its level.
 #[derive(Debug)]
-pub(super) struct Settled {
+pub(super) struct RewrittenFile {
     /// The id of the compaction within its family.
     pub(super) by: u64,
     pub(super) reason: CompactionReason,
@@ -38,12 +38,12 @@ pub(super) struct Settled {
 
 /// The files of one family that were rewritten in their level, by number.
 #[derive(Debug, Default)]
-pub(super) struct SettledFiles {
-    pub(super) files: HashMap<u64, Settled>,
+pub(super) struct RewrittenFiles {
+    pub(super) files: HashMap<u64, RewrittenFile>,
     compactions: u64,
 }
 
-impl SettledFiles {
+impl RewrittenFiles {
     /// Records the files that `plan`, picked in these circumstances, has put into `version` in place of its
     /// inputs.
     pub(super) fn add(
@@ -57,14 +57,14 @@ impl SettledFiles {
         self.files.retain(|number, _| live.contains(number));
         self.compactions += 1;
         for number in outputs {
-            let settled = Settled {
+            let rewritten = RewrittenFile {
                 by: self.compactions,
                 reason: plan.reason,
                 level: plan.output_level,
                 temperature: plan.output_temperature,
                 circumstances: circumstances.clone(),
             };
-            self.files.insert(*number, settled);
+            self.files.insert(*number, rewritten);
         }
     }
 
