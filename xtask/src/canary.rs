@@ -479,7 +479,7 @@ const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "rows without WAL are not flushed when the database is closed",
-        file: "crates/engine/src/jobs/control.rs",
+        file: "crates/engine/src/jobs/background_work.rs",
         right: "let unlogged = writer.unlogged &&",
         wrong: "let unlogged = !writer.unlogged &&",
         caught_by: PowerLoss(3),
@@ -493,7 +493,7 @@ const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "what of the WAL is flushed by hand is not there to be synced",
-        file: "crates/engine/src/write/wal_control.rs",
+        file: "crates/engine/src/write/manual_wal.rs",
         right: "self.wal_tail.records.fetch_add(1, Ordering::Release);",
         wrong: "self.wal_tail.records.fetch_add(0, Ordering::Release);",
         caught_by: Tests(&["-p", "esker-dbtest", "manual_wal"]),
@@ -717,7 +717,7 @@ const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a flush that the drop of its family called off succeeds",
-        file: "crates/engine/src/jobs/maintain.rs",
+        file: "crates/engine/src/jobs/manual_jobs.rs",
         right: "durable.\n        families.iter().try_for_each(|family| family.check_writable())\n",
         wrong: "durable.\n        Ok(())\n",
         caught_by: Tests(&["-p", "esker-dbtest", "flush_and_drop"]),

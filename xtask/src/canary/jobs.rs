@@ -24,7 +24,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a compaction with full_history_ts_low covers a part of the keys",
-        file: "crates/engine/src/jobs/maintain.rs",
+        file: "crates/engine/src/jobs/manual_jobs.rs",
         right: "            if begin.is_some() || end.is_some() {",
         wrong: "            if begin.is_some() && end.is_some() {",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "full_history::"]),

@@ -13,7 +13,7 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a flush does not wait for its listeners",
-        file: "crates/engine/src/jobs/maintain.rs",
+        file: "crates/engine/src/jobs/manual_jobs.rs",
         right: "if options.listener_wait {",
         wrong: "if options.listener_wait && families.is_empty() {",
         caught_by: Tests(&[

@@ -1,11 +1,11 @@
 //! Background jobs and their scheduling.
 
+mod background_work;
 pub(crate) mod blob_garbage;
 pub(crate) mod blob_inputs;
 pub(crate) mod blob_outputs;
 pub(crate) mod compaction;
 pub mod compaction_service;
-pub mod control;
 pub(crate) mod creation_reason;
 pub(crate) mod cut_timestamps;
 pub(crate) mod delete_files;
@@ -14,7 +14,7 @@ pub(crate) mod families;
 pub(crate) mod flush;
 pub(crate) mod full_history;
 pub(crate) mod large_rows;
-pub(crate) mod maintain;
+pub(crate) mod manual_jobs;
 pub(crate) mod memtable_tables;
 pub(crate) mod options_file;
 pub(crate) mod output;

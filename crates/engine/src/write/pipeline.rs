@@ -37,9 +37,9 @@ use base::user_code::{catch, catch_or_fail};
 use base::{Error, ErrorKind, Kind, Protection, Result, SeqNo, filename};
 use memtable::Memtable;
 
-use super::controller::check_may_wait;
 use super::guard::Guard;
 use super::obstacle::Obstacle;
+use super::stalled_writers::check_may_wait;
 use wal::PredecessorWal;
 
 use super::predecessor::Predecessor;

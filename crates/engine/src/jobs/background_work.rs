@@ -1,16 +1,41 @@
-//! Pausing, continuing, cancelling and suggesting background work.
+//! Control of background work: pause and continue it, hold compactions back, end it.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use base::{Error, ErrorKind, Result};
-use compact::picker::range::{RangeStep, promote_level0};
+use base::{Error, Result};
 
 use crate::events::FlushReason;
-use crate::state::column_family::ColumnFamily;
+use crate::state::background::JobSide;
 use crate::state::db_inner::DbInner;
-use crate::state::db_state::DbState;
+use crate::state::db_state::{CompactionHolds, DbState};
 use crate::state::error_state::closing;
 use crate::state::handle::Db;
+
+/// The compactions that a request of the user cancels and prevents until it is taken back.
+struct HeldCompactions {
+    /// The number of outstanding requests.
+    requests: fn(&mut CompactionHolds) -> &mut usize,
+    /// Set to make those that run stop.
+    stop: fn(&JobSide) -> &AtomicBool,
+    /// True if one is running.
+    runs: fn(&DbState) -> bool,
+    /// The text of the error of a release without an outstanding request.
+    not_held: &'static str,
+}
+
+const MANUAL: HeldCompactions = HeldCompactions {
+    requests: |holds| &mut holds.manual,
+    stop: |jobs| &jobs.manual_cancelled,
+    runs: |state| state.running_manual > 0,
+    not_held: "manual compactions are not disabled",
+};
+
+const ALL: HeldCompactions = HeldCompactions {
+    requests: |holds| &mut holds.all,
+    stop: |jobs| &jobs.compactions_aborted,
+    runs: |state| state.running_compactions > 0 || state.running_manual > 0,
+    not_held: "compactions are not aborted",
+};
 
 impl Db {
     /// Pauses flushes and compactions until [`continue_background_work`](Self::continue_background_work) has
@@ -54,14 +79,7 @@ impl Db {
     /// same way until [`enable_manual_compaction`](Self::enable_manual_compaction) has been called as often
     /// as this. Returns when none is running. Work that was completed stays.
     pub fn disable_manual_compaction(&self) {
-        let inner = self.inner();
-        let mut state = inner.state.lock();
-        state.compaction_holds.manual += 1;
-        inner.jobs.manual_cancelled.store(true, Ordering::Relaxed);
-        inner.changed.notify_all();
-        while state.running_manual > 0 {
-            inner.changed.wait(&mut state);
-        }
+        self.inner().hold_compactions_back(&MANUAL);
     }
 
     /// Takes back one [`disable_manual_compaction`](Self::disable_manual_compaction).
@@ -69,16 +87,7 @@ impl Db {
     /// # Errors
     /// `InvalidArgument` if manual compactions are not disabled.
     pub fn enable_manual_compaction(&self) -> Result<()> {
-        self.inner().check_open()?;
-        let inner = self.inner();
-        let mut state = inner.state.lock();
-        let disabled = state.compaction_holds.manual.checked_sub(1);
-        state.compaction_holds.manual =
-            disabled.ok_or_else(|| Error::invalid_argument("manual compactions are not disabled"))?;
-        if state.compaction_holds.manual == 0 && !state.shutting_down {
-            inner.jobs.manual_cancelled.store(false, Ordering::Relaxed);
-        }
-        Ok(())
+        self.inner().release_compactions(&MANUAL)
     }
 
     /// Aborts all compactions, automatic and manual ones, and returns when none is running. Until
@@ -88,14 +97,7 @@ impl Db {
     /// were completed stay. A compaction that a [service](crate::CompactionService) runs elsewhere is not
     /// aborted but waited for.
     pub fn abort_all_compactions(&self) {
-        let inner = self.inner();
-        let mut state = inner.state.lock();
-        state.compaction_holds.all += 1;
-        inner.jobs.compactions_aborted.store(true, Ordering::Relaxed);
-        inner.changed.notify_all();
-        while state.running_compactions > 0 || state.running_manual > 0 {
-            inner.changed.wait(&mut state);
-        }
+        self.inner().hold_compactions_back(&ALL);
     }
 
     /// Takes back one [`abort_all_compactions`](Self::abort_all_compactions).
@@ -103,17 +105,7 @@ impl Db {
     /// # Errors
     /// `InvalidArgument` if compactions are not aborted.
     pub fn resume_all_compactions(&self) -> Result<()> {
-        self.inner().check_open()?;
-        let inner = self.inner();
-        let mut state = inner.state.lock();
-        let aborted = state.compaction_holds.all.checked_sub(1);
-        state.compaction_holds.all =
-            aborted.ok_or_else(|| Error::invalid_argument("compactions are not aborted"))?;
-        if state.compaction_holds.all == 0 {
-            inner.jobs.compactions_aborted.store(false, Ordering::Relaxed);
-            inner.wake_jobs_and_writers(&mut state);
-        }
-        Ok(())
+        self.inner().release_compactions(&ALL)
     }
 
     /// Ends background work permanently: running compactions are cancelled, no job begins, and nothing can be
@@ -134,107 +126,37 @@ impl Db {
         }
         flushed
     }
-
-    /// Suggests that the files of `family` with user keys from `begin` to `end` (both inclusive; `None` for
-    /// the first and the last key) be compacted one level down, when nothing more urgent is due. Files in the
-    /// last level with files stay there. The suggestion ends with the close of the database.
-    ///
-    /// # Errors
-    /// `ColumnFamilyDropped`; `NotSupported` if the database is open for reading only.
-    pub fn suggest_compact_range(
-        &self,
-        family: &ColumnFamily,
-        begin: Option<&[u8]>,
-        end: Option<&[u8]>,
-    ) -> Result<()> {
-        self.inner().check_open()?;
-        let inner = self.inner();
-        inner.check_manual_possible(family)?;
-        let mut state = inner.state.lock();
-        state.check_writable()?;
-        let own = state.family_mut(family.id())?;
-        let stamped = |key: Option<&[u8]>, byte: u8| {
-            key.map(|key| {
-                let mut key = key.to_vec();
-                key.resize(key.len() + own.family.cmp.user().timestamp_size(), byte);
-                key
-            })
-        };
-        let (begin, end) = (stamped(begin, 0xff), stamped(end, 0));
-        let last = own.version.num_non_empty_levels().saturating_sub(1);
-        for level in 0..last.max(1) {
-            let files = own.version.overlapping(level, begin.as_deref(), end.as_deref());
-            own.suggested.extend(files.iter().map(|file| file.number));
-        }
-        own.record_age();
-        inner.work.notify_all();
-        Ok(())
-    }
-
-    /// Suggests that the files of `family` with these [numbers](crate::LiveFile::number) be
-    /// rewritten, each in its level, when nothing more urgent is due. Rewriting shrinks files with rows that
-    /// a compaction filter drops, or that only a released snapshot could see. Numbers of files that no longer
-    /// exist are ignored. With FIFO compaction, or with automatic compactions disabled, no file is rewritten.
-    /// The suggestion ends with the close of the database. RocksDB has no such call.
-    ///
-    /// # Errors
-    /// The errors of [`suggest_compact_range`](Self::suggest_compact_range).
-    pub fn suggest_compact_files(&self, family: &ColumnFamily, numbers: &[u64]) -> Result<()> {
-        self.inner().check_open()?;
-        let inner = self.inner();
-        inner.check_manual_possible(family)?;
-        let mut state = inner.state.lock();
-        state.check_writable()?;
-        let own = state.family_mut(family.id())?;
-        let there = numbers
-            .iter()
-            .filter(|&&number| own.version.level_of(number).is_some());
-        own.to_rewrite.extend(there);
-        own.record_age();
-        inner.work.notify_all();
-        Ok(())
-    }
-
-    /// Moves all files of L0 of `family` to `target_level` without rewriting them.
-    ///
-    /// # Errors
-    /// `InvalidArgument` if there is no such level, if files of L0 overlap, or if the levels from L1 to
-    /// `target_level` contain files.
-    pub fn promote_l0(&self, family: &ColumnFamily, target_level: usize) -> Result<()> {
-        self.inner().check_open()?;
-        let inner = self.inner();
-        inner.check_manual_possible(family)?;
-        inner.manually(|state| {
-            loop {
-                inner.check_manual(state)?;
-                if state.manual_alone {
-                    inner.changed.wait(state);
-                    continue;
-                }
-                let step = inner.with_pick_context(state, family.id(), |context| {
-                    promote_level0(context, target_level)
-                });
-                match step.ok_or_else(|| Error::new(ErrorKind::ColumnFamilyDropped, family.name()))?? {
-                    RangeStep::Compact(plan) => {
-                        inner.run_manual_plan(state, family.id(), *plan, 0)?;
-                        return Ok(());
-                    }
-                    RangeStep::Wait => inner.wait_in_line(state, family.id()),
-                    RangeStep::Done => return Ok(()),
-                }
-            }
-        })
-    }
 }
 
 impl DbInner {
-    fn check_manual_possible(&self, family: &ColumnFamily) -> Result<()> {
-        self.check_owns(&family.0)?;
-        family.0.check_writable()?;
-        match self.read_only {
-            true => Err(Error::not_supported("the database is open for reading only")),
-            false => Ok(()),
+    /// Adds a request that holds `held` back, and waits until none of them is running.
+    fn hold_compactions_back(&self, held: &HeldCompactions) {
+        let mut state = self.state.lock();
+        *(held.requests)(&mut state.compaction_holds) += 1;
+        (held.stop)(&self.jobs).store(true, Ordering::Relaxed);
+        self.changed.notify_all();
+        while (held.runs)(&state) {
+            self.changed.wait(&mut state);
         }
+    }
+
+    /// Takes back one request that holds `held` back. After the last one they may begin again.
+    ///
+    /// # Errors
+    /// `InvalidArgument` without an outstanding request.
+    fn release_compactions(&self, held: &HeldCompactions) -> Result<()> {
+        self.check_open()?;
+        let mut state = self.state.lock();
+        let requests = (held.requests)(&mut state.compaction_holds);
+        *requests = requests
+            .checked_sub(1)
+            .ok_or_else(|| Error::invalid_argument(held.not_held))?;
+        // A database that shuts down has cancelled its compactions permanently.
+        if *requests == 0 && !state.shutting_down {
+            (held.stop)(&self.jobs).store(false, Ordering::Relaxed);
+            self.wake_jobs_and_writers(&mut state);
+        }
+        Ok(())
     }
 
     /// Refuses new writes and cancels compactions, so that the last flush waits neither for stopped writers

@@ -1,9 +1,11 @@
-//! Background work on request: flush now, compact a range, wait until no work is left.
+//! Manual jobs: flush, compact a range or named files, move files, suggest compactions, wait until no work is
+//! left.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::{Error, ErrorKind, Result};
+use compact::picker::range::{RangeStep, promote_level0};
 use compact::stall::StallCondition;
 
 use crate::events::FlushReason;
@@ -119,6 +121,97 @@ impl Db {
         inner.compact_named_files(&family.0, options, numbers, output_level)
     }
 
+    /// Suggests that the files of `family` with user keys from `begin` to `end` (both inclusive; `None` for
+    /// the first and the last key) be compacted one level down, when nothing more urgent is due. Files in the
+    /// last level with files stay there. The suggestion ends with the close of the database.
+    ///
+    /// # Errors
+    /// `ColumnFamilyDropped`; `NotSupported` if the database is open for reading only.
+    pub fn suggest_compact_range(
+        &self,
+        family: &ColumnFamily,
+        begin: Option<&[u8]>,
+        end: Option<&[u8]>,
+    ) -> Result<()> {
+        self.inner().check_open()?;
+        let inner = self.inner();
+        inner.check_manual_possible(family)?;
+        let mut state = inner.state.lock();
+        state.check_writable()?;
+        let own = state.family_mut(family.id())?;
+        let stamped = |key: Option<&[u8]>, byte: u8| {
+            key.map(|key| {
+                let mut key = key.to_vec();
+                key.resize(key.len() + own.family.cmp.user().timestamp_size(), byte);
+                key
+            })
+        };
+        let (begin, end) = (stamped(begin, 0xff), stamped(end, 0));
+        let last = own.version.num_non_empty_levels().saturating_sub(1);
+        for level in 0..last.max(1) {
+            let files = own.version.overlapping(level, begin.as_deref(), end.as_deref());
+            own.suggested.extend(files.iter().map(|file| file.number));
+        }
+        own.record_age();
+        inner.work.notify_all();
+        Ok(())
+    }
+
+    /// Suggests that the files of `family` with these [numbers](crate::LiveFile::number) be
+    /// rewritten, each in its level, when nothing more urgent is due. Rewriting shrinks files with rows that
+    /// a compaction filter drops, or that only a released snapshot could see. Numbers of files that no longer
+    /// exist are ignored. With FIFO compaction, or with automatic compactions disabled, no file is rewritten.
+    /// The suggestion ends with the close of the database. RocksDB has no such call.
+    ///
+    /// # Errors
+    /// The errors of [`suggest_compact_range`](Self::suggest_compact_range).
+    pub fn suggest_compact_files(&self, family: &ColumnFamily, numbers: &[u64]) -> Result<()> {
+        self.inner().check_open()?;
+        let inner = self.inner();
+        inner.check_manual_possible(family)?;
+        let mut state = inner.state.lock();
+        state.check_writable()?;
+        let own = state.family_mut(family.id())?;
+        let there = numbers
+            .iter()
+            .filter(|&&number| own.version.level_of(number).is_some());
+        own.to_rewrite.extend(there);
+        own.record_age();
+        inner.work.notify_all();
+        Ok(())
+    }
+
+    /// Moves all files of L0 of `family` to `target_level` without rewriting them.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is no such level, if files of L0 overlap, or if the levels from L1 to
+    /// `target_level` contain files.
+    pub fn promote_l0(&self, family: &ColumnFamily, target_level: usize) -> Result<()> {
+        self.inner().check_open()?;
+        let inner = self.inner();
+        inner.check_manual_possible(family)?;
+        inner.manually(|state| {
+            loop {
+                inner.check_manual(state)?;
+                if state.manual_alone {
+                    inner.changed.wait(state);
+                    continue;
+                }
+                let step = inner.with_pick_context(state, family.id(), |context| {
+                    promote_level0(context, target_level)
+                });
+                match step.ok_or_else(|| Error::new(ErrorKind::ColumnFamilyDropped, family.name()))?? {
+                    RangeStep::Compact(plan) => {
+                        inner.run_manual_plan(state, family.id(), *plan, 0)?;
+                        return Ok(());
+                    }
+                    RangeStep::Wait => inner.wait_in_line(state, family.id()),
+                    RangeStep::Done => return Ok(()),
+                }
+            }
+        })
+    }
+
     /// Waits until no flush or compaction is running or due because of earlier writes and released snapshots.
     /// Returns an error if a failure stops writes, or if compactions have no disk space.
     pub fn wait_for_compact(&self) -> Result<()> {
@@ -148,6 +241,15 @@ fn check_path_id(family: &Family, path_id: Option<u32>) -> Result<()> {
 }
 
 impl DbInner {
+    fn check_manual_possible(&self, family: &ColumnFamily) -> Result<()> {
+        self.check_owns(&family.0)?;
+        family.0.check_writable()?;
+        match self.read_only {
+            true => Err(Error::not_supported("the database is open for reading only")),
+            false => Ok(()),
+        }
+    }
+
     pub(crate) fn flush(&self, options: &FlushOptions, families: &[Arc<Family>]) -> Result<()> {
         if self.read_only {
             return Err(Error::not_supported("the database is open for reading only"));

@@ -1,4 +1,4 @@
-//! Users' control of the WAL: flush, sync, lock.
+//! Manual operations on the WAL: flush, sync, lock.
 
 use std::sync::atomic::Ordering;
 
