@@ -349,7 +349,7 @@ const CANARIES: &[Canary] = &[
         file: "crates/compact/src/picker/covered.rs",
         right: "file.largest_seqno < seqno && seqno <= visible",
         wrong: "file.largest_seqno < seqno && visible > 0",
-        caught_by: Tests(&["-p", "esker-dbtest", "compaction_hooks"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "compaction::hooks"]),
     },
     Canary {
         name: "options that cannot be together change all the same",
@@ -454,7 +454,7 @@ const CANARIES: &[Canary] = &[
         file: "crates/engine/src/jobs/compaction.rs",
         right: "plan.keep_for_what_comes_below();",
         wrong: "",
-        caught_by: Tests(&["-p", "esker-dbtest", "ingest_behind"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "ingest::behind"]),
     },
     Canary {
         name: "the directory is not synced after CURRENT was renamed",

@@ -9,21 +9,21 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/lifecycle/recover.rs",
         right: "                    Some(FileKind::Wal(_)) if dir != &self.wal_dir => true,\n",
         wrong: "",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal_dirs"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal::dirs"]),
     },
     Canary {
         name: "an open passes over rows in WALs of another directory",
         file: "crates/engine/src/lifecycle/recover.rs",
         right: "        self.check_unread_wals()?;\n        self.check_any_wal(",
         wrong: "        self.check_any_wal(",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal_dirs"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal::dirs"]),
     },
     Canary {
         name: "a copy of a database takes the WALs of the one that is copied",
         file: "crates/engine/src/lifecycle/wal_dir.rs",
         right: "        Ok(!was_copied)\n",
         wrong: "        Ok(was_copied)\n",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal_dirs"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal::dirs"]),
     },
     Canary {
         name: "a second database takes a directory of WALs",
@@ -58,7 +58,7 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/report/live_files.rs",
         right: "file.without(\"wal_dir\").text()",
         wrong: "file.text()",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal_dirs"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal::dirs"]),
     },
     Canary {
         name: "a WAL that is missing in the middle goes unnoticed",

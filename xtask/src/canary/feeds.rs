@@ -3,7 +3,7 @@
 use super::Canary;
 use super::Catcher::Tests;
 
-const ARCHIVE: &[&str] = &["-p", "esker-dbtest", "--test", "it", "wal_archive::"];
+const ARCHIVE: &[&str] = &["-p", "esker-dbtest", "--test", "it", "wal::archive::"];
 const FEEDS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "feeds::"];
 const UPDATES: &[&str] = &["-p", "esker", "--test", "it", "wal_iterator::"];
 

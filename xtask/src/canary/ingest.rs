@@ -3,7 +3,7 @@
 use super::Canary;
 use super::Catcher::Tests;
 
-const LATCH: &[&str] = &["-p", "esker-dbtest", "--test", "it", "ingest_latch::"];
+const LATCH: &[&str] = &["-p", "esker-dbtest", "--test", "it", "ingest::latch::"];
 
 pub(super) const CANARIES: &[Canary] = &[
     Canary {

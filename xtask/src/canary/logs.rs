@@ -37,7 +37,7 @@ pub(super) const CANARIES: &[Canary] = &[
             "esker-dbtest",
             "--test",
             "it",
-            "wal_filter::records_are_left_out",
+            "wal::filter::records_are_left_out",
         ]),
     },
     Canary {
@@ -45,7 +45,7 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/lifecycle/wal_filter.rs",
         right: "        next: applied.next.max(behind),\n",
         wrong: "        next: applied.next.min(behind),\n",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal_filter::"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal::filter::"]),
     },
     Canary {
         name: "db_bench takes the options of a file and leaves out its merge operator",

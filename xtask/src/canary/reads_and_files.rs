@@ -23,7 +23,7 @@ pub const CANARIES: &[Canary] = &[
         file: "crates/engine/src/options/fields.rs",
         right: "(field.1)(options) != (field.1)(&default) || !later.iter().any(|(later, _)| *later == field.0)",
         wrong: "(field.1)(options) != (field.1)(&default) || later.len() < 20",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "rocksdb_tools::"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "rocksdb::tools::"]),
     },
     Canary {
         name: "an entry of a clock cache is in sight before its cell is known",

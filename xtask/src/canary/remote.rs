@@ -3,7 +3,7 @@
 use super::Canary;
 use super::Catcher::Tests;
 
-const REMOTE: &[&str] = &["-p", "esker-dbtest", "--test", "it", "remote_compaction::"];
+const REMOTE: &[&str] = &["-p", "esker-dbtest", "--test", "it", "compaction::remote::"];
 
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
@@ -11,7 +11,7 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/jobs/compaction.rs",
         right: "if let Some(written) = self.offer_to_service(family, &version, plan, job.job)? {",
         wrong: "if let Ok(Some(written)) = self.offer_to_service(family, &version, plan, job.job) {",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "compaction_service::"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "compaction::service::"]),
     },
     Canary {
         name: "a worker keeps no rows for snapshots",

@@ -7,7 +7,7 @@ const TIMESTAMPS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "timestamps:
 const TRIM: &[&str] = &["-p", "esker-dbtest", "--test", "it", "trim_history::"];
 const VERSIONS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "versions::"];
 const READER: &[&str] = &["-p", "esker-dbtest", "--test", "it", "sst_file_reader::"];
-const IN_MEMORY: &[&str] = &["-p", "esker-dbtest", "--test", "it", "timestamps_in_memory::"];
+const IN_MEMORY: &[&str] = &["-p", "esker-dbtest", "--test", "it", "timestamps::in_memory::"];
 const ROW_CACHE: &[&str] = &["-p", "esker-dbtest", "--test", "it", "row_cache::"];
 
 pub(super) const CANARIES: &[Canary] = &[
@@ -21,7 +21,7 @@ pub(super) const CANARIES: &[Canary] = &[
             "esker-dbtest",
             "--test",
             "it",
-            "timestamps_in_memory::the_newest",
+            "timestamps::in_memory::the_newest",
         ]),
     },
     Canary {

@@ -1,5 +1,14 @@
 //! Ingestion of external files: the rows that are visible afterwards, and the levels of the files.
 
+mod behind;
+mod crash;
+mod import;
+mod latch;
+mod oracle;
+mod refused;
+mod replace;
+mod sst_file_reader;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

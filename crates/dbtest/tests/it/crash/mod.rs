@@ -5,6 +5,10 @@
 //! (`ESKER_SEED` runs the same script with the same choices), the operation, and the steps up to it.
 //! `ESKER_CRASH_ROUNDS` (default 1) multiplies the work.
 
+mod faults;
+mod group;
+mod kill;
+
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

@@ -11,7 +11,7 @@ use esker::{ColumnFamilyOptions, Db, ErrorKind, MemtableFactory, Options, ReadOp
 use tempfile::TempDir;
 use testkit::oracle;
 
-use crate::interop::run;
+use crate::rocksdb::interop::run;
 
 fn options(memtables: &str) -> Options {
     let mut options = Options {

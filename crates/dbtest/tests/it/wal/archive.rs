@@ -11,7 +11,7 @@ use dbtest::crash::images_of_changes;
 use esker::{CheckpointOptions, Db, ManualClock, Options, RecoveryMode};
 use vfs::{FaultFs, FileSystem, LogFs, MemFs, PosixFs};
 
-use crate::interop::ldb;
+use crate::rocksdb::interop::ldb;
 
 const DIR: &str = "/db";
 /// A time to live in seconds that no WAL exceeds, by the test's clock or by the machine's.

@@ -93,7 +93,7 @@ fn the_ledger_knows_what_iterators_hold() {
 /// allocator keeps freed memory for each thread; it is configured to keep little.
 fn run_child(dir: &Path, how: &str) {
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "memory::child", "--nocapture"])
+        .args(["--ignored", "--exact", "report::memory::child", "--nocapture"])
         .env(DIR, format!("{}|{how}", dir.display()))
         .envs([
             ("MALLOC_ARENA_MAX", "1"),

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use testkit::{TestRng, oracle};
 use vfs::{Action, FaultFs, FileSystem, LogFs, MemFs, Op, PosixFs, Rule, UnsyncedPolicy};
 
-use crate::interop::{ldb, run};
+use crate::rocksdb::interop::{ldb, run};
 
 const DIR: &str = "/db";
 

@@ -13,7 +13,7 @@ use testkit::oracle;
 use vfs::PosixFs;
 
 use crate::fixtures::{assert_same, copy, expected, names, rows};
-use crate::interop::{ldb, run};
+use crate::rocksdb::interop::{ldb, run};
 
 /// Options whose files RocksDB 7.8 can read.
 fn plain() -> Options {

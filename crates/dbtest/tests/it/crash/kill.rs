@@ -166,7 +166,7 @@ fn killed_at_any_moment() {
 fn kill_once(dir: &Path, round: u64, rng: &mut Rng) {
     let before = counters(dir);
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "crash_kill::child"])
+        .args(["--ignored", "--exact", "crash::kill::child"])
         .env(CHILD, dir)
         .stdout(Stdio::null())
         .spawn()

@@ -1,6 +1,11 @@
 //! Families with timestamps under random writes: every reader sees the rows of its timestamp and its
 //! snapshot.
 
+mod full_history;
+mod in_memory;
+mod trim_history;
+mod versions;
+
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 

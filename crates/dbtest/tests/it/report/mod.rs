@@ -1,0 +1,7 @@
+//! Reports of a database on itself: events, log, properties, statistics.
+
+mod info_log;
+mod listeners;
+mod memory;
+mod properties;
+mod stats_history;
