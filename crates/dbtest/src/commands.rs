@@ -36,14 +36,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 
 use base::InternalComparator;
 use base::filename::{self, FileKind};
 use esker::{
     BottommostLevelCompaction, ColumnFamily, Columns, CompactRangeOptions, CompactionFilter,
-    CompactionFilterFactory, Db, DbIterator, Error, Event, EventListener, FilterContext, LiveFile,
-    MergeOperator, Options, ReadOptions, Result, Snapshot, WriteBatch, WriteOptions,
+    CompactionFilterFactory, Db, DbIterator, Error, Event, FilterContext, LiveFile, MergeOperator, Options,
+    ReadOptions, Result, Snapshot, WriteBatch, WriteOptions,
 };
 use sst::{BlockReadOptions, Table, TableReadOptions};
 use testkit::datadriven::TestCase;
@@ -51,6 +51,8 @@ use testkit::keys::{Tombstone, escape, print_entry, unescape};
 use vfs::{FileSystem, MemFs};
 
 use crate::by_hand::at_once;
+use crate::events::Recorder;
+use crate::gate::Gate;
 use crate::{files, settings};
 
 /// The path of the database in the file system in memory.
@@ -68,92 +70,59 @@ pub struct Session {
     iterators: BTreeMap<String, DbIterator>,
     /// Handles of families that were taken before the families were dropped.
     handles: BTreeMap<String, ColumnFamily>,
-    events: Arc<Events>,
+    /// The events that are counted, each as its [`word`].
+    events: Arc<Recorder<String>>,
     gate: Arc<Gate>,
 }
 
-/// Counts events by their kind, which is one of the words of [`word`].
-#[derive(Default)]
-struct Events(Mutex<BTreeMap<String, usize>>);
-
-impl EventListener for Events {
-    fn on_event(&self, event: &Event) {
-        // These events are not counted: the event at the end of a job repeats its beginning, and the number
-        // of deletions, and of flushes for waiting writers, is random.
-        let told_elsewhere = matches!(
-            event,
-            Event::FileDeleted { .. }
-                | Event::MemtableSealed { .. }
-                | Event::SubcompactionBegun { .. }
-                | Event::SubcompactionCompleted { .. }
-                | Event::FlushBegun { .. }
-                | Event::CompactionBegun { .. }
-                | Event::JobEnded { .. }
-                | Event::TableCreationStarted { .. }
-                | Event::TableCreationFailed { .. }
-                | Event::BlobFileCreationStarted { .. }
-                | Event::BlobFileCreationFailed { .. }
-                | Event::TableCreated { .. }
-                | Event::BlobFileCreated { .. }
-                | Event::WalCreated { .. }
-                | Event::RecoveryBegun { .. }
-                | Event::Recovered { .. }
-        );
-        if !told_elsewhere && !event.is_memtable_stall() {
-            *self
-                .0
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .entry(word(event))
-                .or_default() += 1;
-        }
-    }
+/// The [`word`] for an event that is counted.
+fn counted(event: &Event) -> Option<String> {
+    // These events are not counted: the event at the end of a job repeats its beginning, and the number of
+    // deletions, and of flushes for waiting writers, is random.
+    let told_elsewhere = matches!(
+        event,
+        Event::FileDeleted { .. }
+            | Event::MemtableSealed { .. }
+            | Event::SubcompactionBegun { .. }
+            | Event::SubcompactionCompleted { .. }
+            | Event::FlushBegun { .. }
+            | Event::CompactionBegun { .. }
+            | Event::JobEnded { .. }
+            | Event::TableCreationStarted { .. }
+            | Event::TableCreationFailed { .. }
+            | Event::BlobFileCreationStarted { .. }
+            | Event::BlobFileCreationFailed { .. }
+            | Event::TableCreated { .. }
+            | Event::BlobFileCreated { .. }
+            | Event::WalCreated { .. }
+            | Event::RecoveryBegun { .. }
+            | Event::Recovered { .. }
+    );
+    (!told_elsewhere && !event.is_memtable_stall()).then(|| word(event))
 }
 
 /// Pauses background work in user code: in a compaction filter factory that returns no filter, and in a merge
 /// operator.
-#[derive(Default)]
-struct Gate {
-    held: Mutex<bool>,
-    changed: Condvar,
-}
+struct PausesAt(Arc<Gate>);
 
-impl Gate {
-    fn set(&self, held: bool) {
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = held;
-        self.changed.notify_all();
-    }
-
-    fn is_held(&self) -> bool {
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn pass(&self) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        while *held {
-            held = self.changed.wait(held).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-}
-
-impl CompactionFilterFactory for Gate {
+impl CompactionFilterFactory for PausesAt {
     fn name(&self) -> &str {
         "dbtest.Gate"
     }
 
     fn create(&self, _context: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
-        self.pass();
+        self.0.pass();
         None
     }
 }
 
-impl MergeOperator for Gate {
+impl MergeOperator for PausesAt {
     fn name(&self) -> &str {
         "dbtest.Gate"
     }
 
     fn full_merge(&self, _key: &[u8], _existing: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>> {
-        self.pass();
+        self.0.pass();
         operands.last().map(|operand| operand.to_vec())
     }
 }
@@ -184,7 +153,7 @@ impl Session {
             snapshots: BTreeMap::new(),
             iterators: BTreeMap::new(),
             handles: BTreeMap::new(),
-            events: Arc::default(),
+            events: Recorder::of(counted),
             gate: Arc::default(),
         }
     }
@@ -210,21 +179,21 @@ impl Session {
             "new" => {
                 self.close()?;
                 self.fs = MemFs::new();
-                self.events = Arc::default();
+                self.events = Recorder::of(counted);
                 self.reset_options();
                 if flag(case, "gate") {
                     let family = &mut self.options.column_family;
-                    family.compaction_filter_factory = Some(self.gate.clone());
-                    family.merge_operator = Some(self.gate.clone());
+                    family.compaction_filter_factory = Some(Arc::new(PausesAt(self.gate.clone())));
+                    family.merge_operator = Some(Arc::new(PausesAt(self.gate.clone())));
                 }
                 self.open(case)
             }
             "hold" => {
-                self.gate.set(true);
+                self.gate.close();
                 Ok(())
             }
             "go" => {
-                self.gate.set(false);
+                self.gate.open();
                 self.settle(case)
             }
             "open" => {
@@ -296,8 +265,10 @@ impl Session {
             "files" => self.files(out),
             "events" => {
                 self.must_be_closed()?;
-                let counts =
-                    std::mem::take(&mut *self.events.0.lock().unwrap_or_else(PoisonError::into_inner));
+                let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+                for word in self.events.take() {
+                    *counts.entry(word).or_default() += 1;
+                }
                 for (word, count) in counts {
                     // The number is omitted for a stall condition: it depends on which job ends first.
                     let times = if word.contains("] writes ") {
@@ -368,7 +339,7 @@ impl Session {
 
     /// Waits for the end of background work, unless it is paused.
     fn settle(&self, case: &mut TestCase) -> Result<()> {
-        let held = flag(case, "no_wait") | flag(case, "read_only") | self.gate.is_held();
+        let held = flag(case, "no_wait") | flag(case, "read_only") | !self.gate.is_open();
         if held {
             Ok(())
         } else {

@@ -1,31 +1,19 @@
 //! A database whose writers are delayed.
 
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
 
-use esker::{Db, Event, EventListener, Options, StallCause, StallCondition};
+use esker::{Db, Event, Options, StallCause, StallCondition};
 
-/// A gate that holds every compaction until the sender is dropped.
-struct Gate(Mutex<Receiver<()>>);
+use crate::gate::{Gate, OpensOnDrop};
 
-impl EventListener for Gate {
-    fn on_event(&self, event: &Event) {
-        if let Event::CompactionBegun { .. } = event {
-            // The wait ends when the sender is dropped.
-            let _ = self.0.lock().unwrap().recv();
-        }
-    }
-}
-
-/// Returns a database whose writers have been delayed by the files of L0. Its compactions wait while the
-/// sender exists.
-pub fn delayed(dir: &Path) -> (Db, Sender<()>) {
-    let (go, gate) = channel();
+/// Returns a database whose writers have been delayed by the files of L0. Its compactions wait until the gate
+/// is opened.
+pub fn delayed(dir: &Path) -> (Db, OpensOnDrop) {
+    let gate = Gate::closed();
     let mut options = Options {
         create_if_missing: true,
         delayed_write_rate: 1 << 20,
-        listeners: vec![Arc::new(Gate(Mutex::new(gate)))],
+        listeners: vec![gate.listener(|event| matches!(event, Event::CompactionBegun { .. }))],
         ..Options::default()
     };
     options.column_family.level0_file_num_compaction_trigger = 2;
@@ -44,5 +32,5 @@ pub fn delayed(dir: &Path) -> (Db, Sender<()>) {
         db.put(b"k", [1; 100_000]).unwrap();
         db.statistics().stall(condition).count > 0
     });
-    (db, go)
+    (db, OpensOnDrop(gate))
 }

@@ -6,6 +6,7 @@
 //! * [`crash`]: the losses in a crash, and the check of what must survive
 //! * [`draws`]: random keys and values of histories
 //! * [`events`]: listeners that record events
+//! * [`gate`]: a gate at which threads wait until a test opens it
 //! * [`files`]: invariants of a database's tables
 //! * [`panicking`]: user code that panics
 //! * [`small`]: a small database with all kinds of contents
@@ -19,6 +20,7 @@ pub mod delayed;
 pub mod draws;
 pub mod events;
 pub mod files;
+pub mod gate;
 pub mod metamorphic;
 pub mod panicking;
 pub mod settings;

@@ -1,8 +1,6 @@
 //! `esker top --once` over a database that this process has open.
 
-use std::sync::Arc;
-
-use dbtest::events::Events;
+use dbtest::events::Recorder;
 use dbtest::settings;
 use esker::{ColumnFamilyOptions, Db, Event, Options, StallCondition};
 use tempfile::TempDir;
@@ -31,7 +29,7 @@ fn frame_with(dir: &TempDir, what: &str) -> String {
 #[test]
 fn it_tells_what_listeners_of_the_database_are_told() {
     let dir = TempDir::new().unwrap();
-    let events = Arc::new(Events::default());
+    let events = Recorder::events();
     let mut options = Options {
         create_if_missing: true,
         listeners: vec![events.clone()],

@@ -1,14 +1,14 @@
 //! Compactions come to an end in a database to which no rows are added, whatever the options are.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use dbtest::events::Recorder;
 use dbtest::settings;
 use esker::option_table::OptionTable;
 use esker::{
-    BlockBasedOptions, ColumnFamily, ColumnFamilyOptions, CompactionReason, Db, Event, EventListener,
-    FlushOptions, ManualClock, MergeOperator, Options, WriteBatch,
+    BlockBasedOptions, ColumnFamily, ColumnFamilyOptions, CompactionReason, Db, Event, FlushOptions,
+    ManualClock, MergeOperator, Options, WriteBatch,
 };
 use vfs::MemFs;
 
@@ -19,28 +19,15 @@ const MOST: usize = 300;
 /// timestamps, and with a merge operator that refuses all.
 const FAMILIES: [&str; 3] = ["default", "stamped", "refusing"];
 
-/// Counts the jobs that change the set of files.
-#[derive(Default)]
-struct Jobs {
-    all: AtomicUsize,
-    /// Jobs on tables with timestamps that cannot change anything, because the history is kept permanently.
-    in_vain: AtomicUsize,
-}
-
-impl EventListener for Jobs {
-    fn on_event(&self, event: &Event) {
-        if let Event::CompactionBegun { family, reason, .. } = event
-            && family == "stamped"
-            && *reason == CompactionReason::BottommostFiles
-        {
-            self.in_vain.fetch_add(1, Ordering::SeqCst);
+/// True for a job on tables with timestamps that cannot change anything, because the history is kept
+/// permanently. `None` for an event that is no job that changes the set of files.
+fn is_in_vain(event: &Event) -> Option<bool> {
+    match event {
+        Event::CompactionBegun { family, reason, .. } => {
+            Some(family == "stamped" && *reason == CompactionReason::BottommostFiles)
         }
-        if matches!(
-            event,
-            Event::CompactionBegun { .. } | Event::Moved { .. } | Event::Dropped { .. }
-        ) {
-            self.all.fetch_add(1, Ordering::SeqCst);
-        }
+        Event::Moved { .. } | Event::Dropped { .. } => Some(false),
+        _ => None,
     }
 }
 
@@ -59,7 +46,8 @@ impl MergeOperator for Refuses {
 struct Case {
     db: Db,
     clock: Arc<ManualClock>,
-    jobs: Arc<Jobs>,
+    /// The jobs that change the set of files, as [`is_in_vain`] returns them.
+    jobs: Arc<Recorder<bool>>,
     /// The family with timestamps keeps its history permanently.
     keeps_history: bool,
     families: Vec<ColumnFamily>,
@@ -85,7 +73,7 @@ impl Case {
     fn open(mut options: Options) -> Case {
         let clock = Arc::new(ManualClock::default());
         clock.advance(Duration::from_secs(1_700_000_000));
-        let jobs = Arc::new(Jobs::default());
+        let jobs = Recorder::of(is_in_vain);
         options.create_if_missing = true;
         options.create_missing_column_families = true;
         options.fs = Arc::new(MemFs::new());
@@ -157,7 +145,7 @@ impl Case {
     /// Waits until no job is due. Returns the number of jobs so far; an error if they do not end.
     fn rest(&self) -> Result<usize, String> {
         loop {
-            let jobs = self.jobs.all.load(Ordering::SeqCst);
+            let jobs = self.jobs.count();
             if jobs > MOST {
                 return Err(format!("{jobs} jobs and no end"));
             }
@@ -198,7 +186,7 @@ impl Case {
         drop(self.db.snapshot());
         self.round(6);
         let jobs = self.rest()?;
-        match self.jobs.in_vain.load(Ordering::SeqCst) {
+        match self.jobs.all().into_iter().filter(|in_vain| *in_vain).count() {
             0 => Ok(jobs),
             // A flush that leaves timestamps out raises `full_history_ts_low`.
             _ if !self.keeps_history => Ok(jobs),

@@ -5,61 +5,63 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use dbtest::by_hand::{at_once, compact, flush_and_settle, rewrite_family};
+use dbtest::events::Recorder;
 use dbtest::{files, settings};
 use esker::{
     CollectorContext, ColumnFamilyOptions, CompactOnDeletionCollectorFactory, CompactionFilter,
-    CompactionFilterFactory, Db, Decision, EntryType, Event, EventListener, FilterContext, Options,
-    OptionsFile, ReadOptions, SeqNo, Snapshot, SstPartitionerFixedPrefixFactory, TableFileCreationReason,
+    CompactionFilterFactory, Db, Decision, EntryType, Event, FilterContext, Options, OptionsFile,
+    ReadOptions, SeqNo, Snapshot, SstPartitionerFixedPrefixFactory, TableFileCreationReason,
     TablePropertiesCollector, TablePropertiesCollectorFactory, ValueType,
 };
 use tempfile::TempDir;
 use testkit::oracle;
 use vfs::MemFs;
 
-/// The recorded events: plans, and properties of tables.
-#[derive(Default)]
+/// The recorded reasons of compactions, and properties of tables.
 struct Told {
-    plans: Mutex<Vec<String>>,
-    properties: Mutex<Vec<String>>,
+    reasons: Arc<Recorder<String>>,
+    properties: Arc<Recorder<String>>,
 }
 
-impl EventListener for Told {
-    fn on_event(&self, event: &Event) {
-        match event {
-            Event::Compacted { plan, .. } | Event::Moved { plan, .. } | Event::Dropped { plan, .. } => {
-                let reason = plan.split("reason ").nth(1).unwrap_or_default();
-                let reason = reason.split(',').next().unwrap_or_default().to_owned();
-                self.plans.lock().unwrap().push(reason);
-            }
-            Event::TableCreated { properties, .. } => {
-                let own = properties.user_collected.iter();
-                let own = own.filter(|(name, _)| name.starts_with(b"own."));
-                let own: Vec<String> = own
-                    .map(|(name, value)| {
-                        format!(
-                            "{}={}",
-                            String::from_utf8_lossy(name),
-                            String::from_utf8_lossy(value)
-                        )
-                    })
-                    .collect();
-                let collectors = String::from_utf8_lossy(&properties.property_collectors).into_owned();
-                self.properties
-                    .lock()
-                    .unwrap()
-                    .push(format!("{collectors} {}", own.join(" ")));
-            }
-            _ => {}
-        }
-    }
+/// The reason of a compaction in its plan.
+fn reason(event: &Event) -> Option<String> {
+    let (Event::Compacted { plan, .. } | Event::Moved { plan, .. } | Event::Dropped { plan, .. }) = event
+    else {
+        return None;
+    };
+    let reason = plan.split("reason ").nth(1).unwrap_or_default();
+    Some(reason.split(',').next().unwrap_or_default().to_owned())
 }
 
-fn options() -> (Options, Arc<Told>) {
-    let told = Arc::new(Told::default());
+/// The collectors of a new table, and the properties that begin with `own.`.
+fn properties(event: &Event) -> Option<String> {
+    let Event::TableCreated { properties, .. } = event else {
+        return None;
+    };
+    let own = properties.user_collected.iter();
+    let own = own.filter(|(name, _)| name.starts_with(b"own."));
+    let own: Vec<String> = own
+        .map(|(name, value)| {
+            format!(
+                "{}={}",
+                String::from_utf8_lossy(name),
+                String::from_utf8_lossy(value)
+            )
+        })
+        .collect();
+    let collectors = String::from_utf8_lossy(&properties.property_collectors).into_owned();
+    Some(format!("{collectors} {}", own.join(" ")))
+}
+
+fn options() -> (Options, Told) {
+    let told = Told {
+        reasons: Recorder::of(reason),
+        properties: Recorder::of(properties),
+    };
     let options = Options {
         create_if_missing: true,
         fs: Arc::new(MemFs::new()),
-        listeners: vec![told.clone()],
+        listeners: vec![told.reasons.clone(), told.properties.clone()],
         ..Options::default()
     };
     (options, told)
@@ -230,7 +232,7 @@ fn files_of_levels_end_where_a_partitioner_says() {
     assert_eq!(ranges(&db), ["L6 a1..a1", "L6 b1..b2", "L6 c2..c2"]);
     files::check(&db).unwrap();
     db.close().unwrap();
-    assert_eq!(told.plans.lock().unwrap().len(), 2);
+    assert_eq!(told.reasons.count(), 2);
 }
 
 #[test]
@@ -349,7 +351,7 @@ fn collectors_give_tables_properties_and_mark_them() {
     assert_eq!(keys(&db), "a b mark z");
     db.close().unwrap();
     assert_eq!(
-        *told.plans.lock().unwrap(),
+        told.reasons.all(),
         [
             "ManualCompaction",
             "FilesMarkedForCompaction",
@@ -357,7 +359,7 @@ fn collectors_give_tables_properties_and_mark_them() {
         ]
     );
     assert_eq!(
-        told.properties.lock().unwrap()[0],
+        told.properties.all()[0],
         "[Counts,CompactOnDeletionCollector] own.deletes=1 own.puts=2"
     );
 }
@@ -420,12 +422,12 @@ fn files_under_a_range_tombstone_are_dropped_unread() {
     assert_eq!(levels, [0], "the tombstone has nothing left to cover");
     assert_eq!(keys(&db), "x");
     db.close().unwrap();
-    let mut plans = told.plans.lock().unwrap();
+    let mut plans = told.reasons.all();
     // The file of the key `x` is compacted too if it existed when the engine noticed the release of the
     // snapshot.
     plans.dedup();
     assert_eq!(
-        *plans,
+        plans,
         [
             "ManualCompaction",
             "FilesCoveredByRangeTombstone",
@@ -484,7 +486,7 @@ fn what_only_a_released_snapshot_saw_goes_though_nothing_was_written_since() {
     }
     db.close().unwrap();
     // The compaction is reported before or after the job that has noticed the release.
-    let plans = told.plans.lock().unwrap();
+    let plans = told.reasons.all();
     assert!(
         plans.iter().any(|reason| reason == "BottommostFiles"),
         "{plans:?}"
@@ -496,7 +498,7 @@ fn what_only_a_released_snapshot_saw_goes_from_the_bottom() {
     let (options, told) = options();
     let db = Db::open(&options, "/db").unwrap();
     let snapshot = delete_under_a_snapshot(&db);
-    assert_eq!(told.plans.lock().unwrap().last().unwrap(), "ManualCompaction");
+    assert_eq!(told.reasons.all().last().unwrap(), "ManualCompaction");
     assert_eq!(entries(&db), 3);
     drop(snapshot);
     put_all(&db, &["x"]);
@@ -504,5 +506,5 @@ fn what_only_a_released_snapshot_saw_goes_from_the_bottom() {
     let last = db.live_files().into_iter().find(|file| file.level == 6).unwrap();
     assert_eq!(last.num_entries, 1);
     db.close().unwrap();
-    assert_eq!(told.plans.lock().unwrap().last().unwrap(), "BottommostFiles");
+    assert_eq!(told.reasons.all().last().unwrap(), "BottommostFiles");
 }

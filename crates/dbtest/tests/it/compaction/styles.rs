@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use base::env::ManualClock;
 use dbtest::by_hand::{compact, flush, flush_and_settle};
+use dbtest::events::Recorder;
 use dbtest::files;
 use esker::option_table::OptionTable;
 use esker::{
-    CompactRangeOptions, CompactionStyle, CompressionType, Db, Event, EventListener,
-    IngestExternalFileOptions, Options, OptionsFile, ReadOptions,
+    CompactRangeOptions, CompactionStyle, CompressionType, Db, Event, IngestExternalFileOptions, Options,
+    OptionsFile, ReadOptions,
 };
 use tempfile::TempDir;
 use testkit::{oracle, rng};
@@ -311,26 +312,21 @@ fn a_family_may_change_its_style_at_every_open() {
     }
 }
 
-/// A listener that counts files that are dropped and rewritten.
-#[derive(Default)]
-struct Told(std::sync::Mutex<Vec<String>>);
-
-impl EventListener for Told {
-    fn on_event(&self, event: &Event) {
-        if matches!(event, Event::Dropped { .. } | Event::Compacted { .. }) {
-            let text = event.to_string();
-            let reason = text.split("reason ").nth(1).unwrap_or_default();
-            let reason = reason.split(',').next().unwrap_or_default().to_owned();
-            self.0.lock().unwrap().push(reason);
-        }
+/// The reason why files are dropped or rewritten.
+fn reason(event: &Event) -> Option<String> {
+    if !matches!(event, Event::Dropped { .. } | Event::Compacted { .. }) {
+        return None;
     }
+    let text = event.to_string();
+    let reason = text.split("reason ").nth(1).unwrap_or_default();
+    Some(reason.split(',').next().unwrap_or_default().to_owned())
 }
 
 /// A database in memory with a clock that the test advances.
-fn timed(settings: &[(&str, &str)]) -> (Db, Arc<ManualClock>, Arc<Told>) {
+fn timed(settings: &[(&str, &str)]) -> (Db, Arc<ManualClock>, Arc<Recorder<String>>) {
     let clock = Arc::new(ManualClock::default());
     clock.advance(Duration::from_secs(1_000_000));
-    let told = Arc::new(Told::default());
+    let told = Recorder::of(reason);
     let mut options = Options {
         create_if_missing: true,
         fs: Arc::new(MemFs::new()),
@@ -379,7 +375,7 @@ fn fifo_drops_what_is_older_than_its_ttl() {
     put_and_flush(&db, "newest");
     assert_eq!(rows(&db), "new value\nnewest value\n");
     db.close().unwrap();
-    assert_eq!(*told.0.lock().unwrap(), ["FIFOTtl"]);
+    assert_eq!(told.all(), ["FIFOTtl"]);
 }
 
 #[test]
@@ -400,7 +396,7 @@ fn leveled_files_older_than_their_ttl_go_down() {
         "{levels:?}"
     );
     db.close().unwrap();
-    assert_eq!(*told.0.lock().unwrap(), ["Ttl"]);
+    assert_eq!(told.all(), ["Ttl"]);
 }
 
 #[test]
@@ -418,27 +414,20 @@ fn universal_rewrites_everything_once_it_is_old() {
     let levels: Vec<usize> = db.live_files().iter().map(|file| file.level).collect();
     assert!(matches!(levels[..], [6] | [0, 6]), "{levels:?}");
     db.close().unwrap();
-    assert_eq!(*told.0.lock().unwrap(), ["PeriodicCompaction"]);
+    assert_eq!(told.all(), ["PeriodicCompaction"]);
 }
 
-/// A listener that records, for each compaction by its job, its first level and the number of its threads,
-/// which begin in any order.
-#[derive(Default)]
-struct Divided(std::sync::Mutex<BTreeMap<u64, (usize, usize)>>);
-
-impl EventListener for Divided {
-    fn on_event(&self, event: &Event) {
-        if let Event::SubcompactionBegun {
+/// The job of a compaction, its first level, and the number of its threads up to one that begins. They begin
+/// in any order.
+fn division(event: &Event) -> Option<(u64, usize, usize)> {
+    match event {
+        Event::SubcompactionBegun {
             job,
             subcompaction,
             base_input_level,
             ..
-        } = event
-        {
-            let mut merges = self.0.lock().unwrap();
-            let merge = merges.entry(*job).or_insert((*base_input_level, 0));
-            merge.1 = merge.1.max(subcompaction + 1);
-        }
+        } => Some((*job, *base_input_level, subcompaction + 1)),
+        _ => None,
     }
 }
 
@@ -450,7 +439,7 @@ fn universal_divides_merges_that_level_0_has_no_part_in() {
     ] {
         let clock = Arc::new(ManualClock::default());
         clock.advance(Duration::from_secs(1_000_000));
-        let divided = Arc::new(Divided::default());
+        let divided = Recorder::of(division);
         let mut options = Options {
             create_if_missing: true,
             fs: Arc::new(MemFs::new()),
@@ -472,13 +461,17 @@ fn universal_divides_merges_that_level_0_has_no_part_in() {
         compact(&db);
         assert!(db.live_files().iter().all(|file| file.level == 6));
         let before = rows(&db);
-        divided.0.lock().unwrap().clear();
+        divided.take();
         clock.advance(Duration::from_secs(200));
         // The change of an option makes the database look for files that are due by their age.
         db.set_options(&db.default_column_family(), &[("ttl", "1000000")])
             .unwrap();
         db.wait_for_compact().unwrap();
-        let merges = divided.0.lock().unwrap().clone();
+        let mut merges: BTreeMap<u64, (usize, usize)> = BTreeMap::new();
+        for (job, level, threads) in divided.all() {
+            let merge = merges.entry(job).or_insert((level, 0));
+            merge.1 = merge.1.max(threads);
+        }
         assert!(
             !merges.is_empty() && merges.values().all(|merge| *merge == expected),
             "{merges:?}"

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base::merge::builtin;
 use dbtest::by_hand::flush;
+use dbtest::events::Recorder;
 use esker::{
     BottommostLevelCompaction, ColumnFamily, CompactRangeOptions, CompactionFilter, CompactionFilterFactory,
-    Db, DbWithTtl, Decision, ErrorKind, Event, EventListener, FamilyTtl, FilterContext, ManualClock, Options,
-    ReadOptions, TtlOptions, ValueType, WriteBatch, WriteOptions,
+    Db, DbWithTtl, Decision, ErrorKind, Event, FamilyTtl, FilterContext, ManualClock, Options, ReadOptions,
+    TtlOptions, ValueType, WriteBatch, WriteOptions,
 };
 use tempfile::TempDir;
 use testkit::oracle;
@@ -306,17 +307,6 @@ fn a_users_filter_sees_values_without_their_suffix() {
     }
 }
 
-#[derive(Default)]
-struct Lost(Mutex<Vec<String>>);
-
-impl EventListener for Lost {
-    fn on_event(&self, event: &Event) {
-        if let Event::OptionLost { .. } = event {
-            self.0.lock().unwrap().push(event.to_string());
-        }
-    }
-}
-
 #[test]
 fn a_family_keeps_its_kind_and_a_database_opened_without_says_so() {
     let (mut options, _) = options();
@@ -347,11 +337,11 @@ fn a_family_keeps_its_kind_and_a_database_opened_without_says_so() {
     assert!(!iter.valid() && iter.status().unwrap_err().is_corruption());
     drop((db, iter));
     for path in ["/by key", "/rocksdb"] {
-        let lost = Arc::new(Lost::default());
+        let lost = Recorder::of(|event| matches!(event, Event::OptionLost { .. }).then(|| event.to_string()));
         options.listeners = vec![lost.clone()];
         for _ in 0..2 {
             drop(Db::open(&options, path).unwrap());
-            let said = std::mem::take(&mut *lost.0.lock().unwrap());
+            let said = lost.take();
             assert!(said.iter().any(|line| line.contains("time to live")), "{said:?}");
         }
         options.listeners.clear();

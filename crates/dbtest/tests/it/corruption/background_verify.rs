@@ -1,37 +1,23 @@
 //! Background verification: it finds and reports corruption, keeps its rate, and does not disturb other work.
 
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use base::env::ManualClock;
+use dbtest::events::Recorder;
 use dbtest::small::{self, DIR, SmallDatabase};
-use esker::{Db, Event, EventListener, FileChecksumGenFactory, Options};
+use esker::{Db, Event, FileChecksumGenFactory, Options};
 use vfs::{FileSystem, MemFs};
 
-/// A timeout longer than any machine needs.
-const LONG: Duration = Duration::from_secs(60);
-
-struct Found(Mutex<Sender<Event>>);
-
-impl EventListener for Found {
-    fn on_event(&self, event: &Event) {
-        if matches!(event, Event::CorruptionFound { .. }) {
-            // The receiver of the events may be gone already.
-            let _ = self.0.lock().unwrap().send(event.clone());
-        }
-    }
-}
-
-fn place(checksums: FileChecksumGenFactory) -> (SmallDatabase, MemFs, Options, Receiver<Event>) {
+fn place(checksums: FileChecksumGenFactory) -> (SmallDatabase, MemFs, Options, Arc<Recorder>) {
     let whole = SmallDatabase::make(checksums).unwrap();
     let fs = MemFs::new();
     whole.put(&fs, Path::new(DIR)).unwrap();
     let mut options = small::options(Arc::new(fs.clone()), checksums);
-    let (sender, events) = channel();
-    options.listeners = vec![Arc::new(Found(Mutex::new(sender)))];
+    let events = Recorder::selected(|event| matches!(event, Event::CorruptionFound { .. }));
+    options.listeners = vec![events.clone()];
     options.verify_rate_bytes_per_sec = 1 << 30;
     (whole, fs, options, events)
 }
@@ -60,7 +46,7 @@ fn a_whole_database_is_gone_through() {
         });
         assert_eq!(small::rows(&db).unwrap(), *whole.rows());
         db.close().unwrap();
-        assert!(events.try_recv().is_err());
+        assert_eq!(events.count(), 0);
     }
 }
 
@@ -80,7 +66,7 @@ fn rot_is_found_and_told() {
             let mut bad = good.clone();
             bad[at] ^= 4;
             fs.write_file(&Path::new(DIR).join(name), &bad).unwrap();
-            let event = events.recv_timeout(LONG).unwrap();
+            let event = events.wait_next();
             let Event::CorruptionFound {
                 path,
                 offset,
@@ -123,7 +109,7 @@ fn rot_stops_writes_where_that_is_asked_for() {
     let mut bad = good.clone();
     bad[20] ^= 1;
     fs.write_file(&Path::new(DIR).join(name), &bad).unwrap();
-    events.recv_timeout(LONG).unwrap();
+    events.wait_next();
     wait_for(|| db.put(b"key", b"value").is_err());
     let error = db.put(b"key", b"value").unwrap_err();
     assert!(

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use base::filename::{self, FileKind};
+use dbtest::events::Recorder;
 use dbtest::small::{self, DIR, SmallDatabase};
-use esker::{Db, Error, Event, EventListener, FileChecksumGenFactory, Options, RecoveryMode};
+use esker::{Db, Error, Event, FileChecksumGenFactory, Options, RecoveryMode};
 use vfs::{FileSystem, MemFs};
 
 /// The operation that detected a flip.
@@ -25,18 +25,6 @@ enum Finder {
     Read,
     /// No operation: the byte is not used.
     Nobody,
-}
-
-/// Counts the records that recovery dropped.
-#[derive(Default)]
-struct Dropped(AtomicU32);
-
-impl EventListener for Dropped {
-    fn on_event(&self, event: &Event) {
-        if matches!(event, Event::WalDropped { .. }) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
 }
 
 /// The reason why a flip at `at` of a file need not be detected; `None` if it must be.
@@ -81,7 +69,7 @@ fn kind(name: &str) -> &'static str {
 /// Opens the database in `fs`, reads all of it, and returns the operation that detected a flip. Panics for a
 /// wrong row.
 fn look(what: &str, whole: &SmallDatabase, options: &Options, in_wal: bool, writable: bool) -> Finder {
-    let dropped = Arc::new(Dropped::default());
+    let dropped = Recorder::selected(|event| matches!(event, Event::WalDropped { .. }));
     let options = Options {
         listeners: vec![dropped.clone()],
         ..options.clone()
@@ -94,7 +82,7 @@ fn look(what: &str, whole: &SmallDatabase, options: &Options, in_wal: bool, writ
         Ok(db) => db,
         Err(error) => return reported(what, &error, Finder::Open),
     };
-    let dropped = dropped.0.load(Ordering::Relaxed) > 0;
+    let dropped = dropped.count() > 0;
     let verified = db
         .verify_checksum()
         .and_then(|()| match options.file_checksum_gen_factory {

@@ -3,25 +3,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use dbtest::by_hand::everything;
+use dbtest::events::Recorder;
 use dbtest::small::{self, DIR, OTHER, SmallDatabase};
-use esker::{CheckpointOptions, Db, Event, EventListener, FileChecksumGenFactory, Options, Result};
+use esker::{CheckpointOptions, Db, Event, FileChecksumGenFactory, Options, Result};
 use tempfile::TempDir;
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, PosixFs, Rule};
-
-/// Set when recovery reports that it skipped rows of a WAL.
-#[derive(Default)]
-struct Dropped(AtomicBool);
-
-impl EventListener for Dropped {
-    fn on_event(&self, event: &Event) {
-        if matches!(event, Event::WalDropped { .. }) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
-}
 
 /// Reads, flushes, rewrites every table, copies: all operations that read a file.
 fn work(options: &Options, right: &dyn Fn(&small::Rows)) -> Result<()> {
@@ -52,7 +40,8 @@ fn turn_at_each_read(whole: &SmallDatabase, part: &str, paranoid: bool) -> (u64,
         let faults = FaultFs::new(Arc::new(mem.clone()));
         let rule = Rule::new(Action::BitFlip).on([Op::Read]).path_contains(part);
         let rule = faults.add(rule.nth(at).with_seed(at));
-        let dropped = Arc::new(Dropped::default());
+        // Recovery reports that it skipped rows of a WAL.
+        let dropped = Recorder::selected(|event| matches!(event, Event::WalDropped { .. }));
         let options = |fs: Arc<dyn FileSystem>| {
             let mut options = small::options(fs, checksums);
             options.listeners = vec![dropped.clone()];
@@ -63,7 +52,7 @@ fn turn_at_each_read(whole: &SmallDatabase, part: &str, paranoid: bool) -> (u64,
             options
         };
         let right = |rows: &small::Rows| {
-            let good = match dropped.0.load(Ordering::Relaxed) {
+            let good = match dropped.count() > 0 {
                 true => whole.states.contains(rows),
                 false => rows == whole.rows(),
             };
@@ -79,7 +68,7 @@ fn turn_at_each_read(whole: &SmallDatabase, part: &str, paranoid: bool) -> (u64,
                 assert!(error.file().is_some(), "read {at} of {part}: {error}");
                 noticed += 1;
             }
-            Ok(()) if dropped.0.load(Ordering::Relaxed) => noticed += 1,
+            Ok(()) if dropped.count() > 0 => noticed += 1,
             Ok(()) => harmless += 1,
         }
         // The bits were only flipped in reads: the disk itself is intact.

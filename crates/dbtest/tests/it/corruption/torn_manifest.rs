@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::{ErrorKind, filename};
 use dbtest::crash::dump;
-use dbtest::events::Events;
+use dbtest::events::Recorder;
 use esker::{ColumnFamilyOptions, Db, Event, Options};
 use tempfile::TempDir;
 use testkit::oracle;
@@ -82,7 +82,7 @@ fn what_the_lost_edit_named_is_kept_and_the_log_says_so() {
         }
         fs.truncate(&manifest, len - cut).unwrap();
         let torn = fs.read_file(&manifest).unwrap();
-        let events = Arc::new(Events::default());
+        let events = Recorder::events();
         let options = Options {
             listeners: vec![events.clone()],
             ..options(Arc::new(faulty))

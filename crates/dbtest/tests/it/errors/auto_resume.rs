@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dbtest::by_hand::flush;
-use dbtest::events::{Events, NoAutoRecovery};
+use dbtest::events::{NoAutoRecovery, Recorder};
 use esker::{Db, ErrorKind, Event, ManualClock, Options, Statistics, Ticker};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
 
@@ -15,7 +15,7 @@ struct Bench {
     mem: MemFs,
     faults: FaultFs,
     clock: Arc<ManualClock>,
-    events: Arc<Events>,
+    events: Arc<Recorder>,
     options: Options,
 }
 
@@ -24,7 +24,7 @@ impl Bench {
         let mem = MemFs::new();
         let faults = FaultFs::new(Arc::new(mem.clone()));
         let clock = Arc::new(ManualClock::default());
-        let events = Arc::new(Events::default());
+        let events = Recorder::events();
         let options = Options {
             create_if_missing: true,
             fs: Arc::new(faults.clone()),

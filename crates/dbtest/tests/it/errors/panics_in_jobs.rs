@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dbtest::by_hand::{at_once, everything, flush};
-use dbtest::events::Events;
+use dbtest::events::Recorder;
 use dbtest::panicking::{Fuse, MESSAGE, Site};
 use esker::{
     ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions, Db, ErrorKind, Event,
@@ -53,7 +53,7 @@ struct Tried {
     db: Db,
     fs: MemFs,
     fuse: Arc<Fuse>,
-    events: Arc<Events>,
+    events: Arc<Recorder>,
     rows: Rows,
 }
 
@@ -62,7 +62,7 @@ impl Tried {
     fn new() -> Tried {
         let fs = MemFs::new();
         let fuse = Fuse::new();
-        let events = Arc::new(Events::default());
+        let events = Recorder::events();
         let mut options = options(&fs);
         fuse.put_into(&mut options.column_family);
         options.listeners.push(fuse.listener(false));
@@ -431,7 +431,7 @@ fn the_thread_that_verifies_outlives_a_panic() {
 #[test]
 fn the_thread_that_deletes_outlives_a_panic() {
     let tried = Tried::new();
-    let deleted = |events: &Events| {
+    let deleted = |events: &Recorder| {
         let events = events.all().into_iter();
         events
             .filter(|event| matches!(event, Event::FileDeleted { .. }))

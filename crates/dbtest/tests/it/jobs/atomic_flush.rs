@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::sync::Mutex;
 use dbtest::crash::{any_loss, images_of_changes};
-use dbtest::events::Events;
+use dbtest::events::Recorder;
 use esker::{
     ColumnFamily, ColumnFamilyOptions, Db, ErrorKind, Event, FlushOptions, NullLogger, Options, WriteBatch,
     WriteOptions,
@@ -188,7 +188,7 @@ fn rows_with_a_wal_come_back_too() {
 
 #[test]
 fn one_full_memtable_flushes_every_family() {
-    let events = Arc::new(Events::default());
+    let events = Recorder::events();
     let options = Options {
         listeners: vec![events.clone()],
         ..options(Arc::new(MemFs::new()))
@@ -354,7 +354,7 @@ fn a_family_waits_for_those_it_is_to_be_flushed_with() {
         at: 0,
         then: Arc::default(),
     };
-    let events = Arc::new(Events::default());
+    let events = Recorder::events();
     let mut options = options(Arc::new(fs.clone()));
     options.atomic_flush = false;
     options.column_family.min_write_buffer_number_to_merge = 1;

@@ -2,19 +2,20 @@
 //! requested.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use dbtest::by_hand::flush;
+use dbtest::events::Recorder;
 use dbtest::files;
+use dbtest::gate::Gate;
 use esker::option_table::OptionTable;
 use esker::{
     ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions, CompactionFilter,
     CompactionFilterFactory, CompactionOptionsUniversal, CompactionStyle, CompressionType, Db, Decision,
-    ErrorKind, Event, EventListener, FilterContext, FlushOptions, IndexType, Options, OptionsFile, ValueType,
-    WriteOptions,
+    ErrorKind, Event, FilterContext, FlushOptions, IndexType, Options, OptionsFile, ValueType, WriteOptions,
 };
 use testkit::rng;
 use vfs::MemFs;
@@ -339,40 +340,7 @@ fn paused_background_work_does_nothing() {
 /// A time that is long enough for a compaction to begin if nothing prevents it.
 const MOMENT: Duration = Duration::from_millis(300);
 
-/// A gate that counts the compactions that begin, and holds them until it is opened.
-#[derive(Default)]
-struct Gate {
-    open: Mutex<bool>,
-    changed: Condvar,
-    begun: AtomicUsize,
-}
-
-impl Gate {
-    fn wait_begun(&self) {
-        let mut open = self.open.lock().unwrap();
-        while self.begun.load(Ordering::Acquire) == 0 {
-            open = self.changed.wait(open).unwrap();
-        }
-    }
-
-    /// True if `many` compactions have begun within [`MOMENT`].
-    fn begins_soon(&self, many: usize) -> bool {
-        let open = self.open.lock().unwrap();
-        let none = |_: &mut bool| self.begun.load(Ordering::Acquire) < many;
-        let (_open, waited) = self.changed.wait_timeout_while(open, MOMENT, none).unwrap();
-        !waited.timed_out()
-    }
-
-    fn is_open(&self) -> bool {
-        *self.open.lock().unwrap()
-    }
-
-    fn open(&self) {
-        *self.open.lock().unwrap() = true;
-        self.changed.notify_all();
-    }
-}
-
+/// Compactions wait at the gate when they create their filter.
 struct GateFactory(Arc<Gate>);
 
 impl CompactionFilterFactory for GateFactory {
@@ -381,12 +349,7 @@ impl CompactionFilterFactory for GateFactory {
     }
 
     fn create(&self, _context: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
-        let mut open = self.0.open.lock().unwrap();
-        self.0.begun.fetch_add(1, Ordering::AcqRel);
-        self.0.changed.notify_all();
-        while !*open {
-            open = self.0.changed.wait(open).unwrap();
-        }
+        self.0.pass();
         Some(Box::new(Keep))
     }
 }
@@ -400,7 +363,7 @@ impl CompactionFilter for Keep {
 }
 
 fn gated() -> (Db, Arc<Gate>) {
-    let gate = Arc::new(Gate::default());
+    let gate = Gate::closed();
     let mut options = options();
     options.column_family.compaction_filter_factory = Some(Arc::new(GateFactory(gate.clone())));
     let db = Db::open(&options, "/db").unwrap();
@@ -420,7 +383,7 @@ fn manual_compactions_are_called_off() {
     assert!(db.enable_manual_compaction().is_err());
     thread::scope(|scope| {
         let compaction = scope.spawn(|| db.compact_range_cf(&family, None, None));
-        gate.wait_begun();
+        gate.wait_for(1);
         let disabling = scope.spawn(|| db.disable_manual_compaction());
         // Before the held compaction continues it is cancelled, and other manual compactions are refused.
         let refused = |error: esker::Error| {
@@ -454,7 +417,7 @@ fn aborted_compactions_leave_the_files_and_run_when_they_are_resumed() {
         ("level0_file_num_compaction_trigger", "2"),
     ];
     db.set_options(&family, &automatic).unwrap();
-    gate.wait_begun();
+    gate.wait_for(1);
     thread::scope(|scope| {
         let aborting = scope.spawn(|| db.abort_all_compactions());
         let requests = || db.property_int(&family, "rocksdb.compaction-abort-count");
@@ -495,7 +458,7 @@ fn one_manual_compaction_is_called_off_by_who_asked_for_it() {
     let compact = || db.compact_range_cf_opt(&family, None, None, &options);
     thread::scope(|scope| {
         let compaction = scope.spawn(compact);
-        gate.wait_begun();
+        gate.wait_for(1);
         canceled.store(true, Ordering::Relaxed);
         gate.open();
         let error = compaction.join().unwrap().unwrap_err();
@@ -511,7 +474,7 @@ fn one_manual_compaction_is_called_off_by_who_asked_for_it() {
     db.close().unwrap();
 }
 
-/// Cancels a compaction at its thousandth row, and withdraws the cancellation when its table is given up.
+/// Cancels a compaction at its thousandth row.
 struct Fleeting(Arc<AtomicBool>);
 
 struct CallsOff(Arc<AtomicBool>, usize);
@@ -536,21 +499,17 @@ impl CompactionFilter for CallsOff {
     }
 }
 
-impl EventListener for Fleeting {
-    fn on_event(&self, event: &Event) {
-        if let Event::TableCreationFailed { .. } = event {
-            self.0.store(false, Ordering::Relaxed);
-        }
-    }
-}
-
 #[test]
 fn who_calls_a_compaction_off_may_take_that_back_before_it_ends() {
     let canceled = Arc::new(AtomicBool::new(false));
-    let fleeting = Arc::new(Fleeting(canceled.clone()));
+    let withdrawn = canceled.clone();
     let mut options = options();
-    options.column_family.compaction_filter_factory = Some(fleeting.clone());
-    options.listeners = vec![fleeting];
+    options.column_family.compaction_filter_factory = Some(Arc::new(Fleeting(canceled.clone())));
+    // The cancellation is withdrawn when the compaction's table is given up.
+    options.listeners = vec![Recorder::of(move |event| {
+        let is_given_up = matches!(event, Event::TableCreationFailed { .. });
+        is_given_up.then(|| withdrawn.store(false, Ordering::Relaxed))
+    })];
     let db = Db::open(&options, "/db").unwrap();
     let many: Vec<String> = (0..3000).map(|i| format!("key{i:05}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
@@ -586,7 +545,7 @@ fn an_exclusive_manual_compaction_is_alone() {
     };
     thread::scope(|scope| {
         let alone = scope.spawn(|| db.compact_range_cf_opt(&family, None, None, &exclusive));
-        gate.wait_begun();
+        gate.wait_for(1);
         let by_hand = [CompactRangeOptions::default(), exclusive.clone()].map(|options| {
             let (db, other) = (&db, &other);
             scope.spawn(move || db.compact_range_cf_opt(other, None, None, &options))
@@ -594,7 +553,7 @@ fn an_exclusive_manual_compaction_is_alone() {
         // An automatic compaction becomes due.
         db.set_options(&other, &[("level0_file_num_compaction_trigger", "2")])
             .unwrap();
-        assert!(!gate.begins_soon(2));
+        assert!(!gate.is_reached_within(2, MOMENT));
         gate.open();
         alone.join().unwrap().unwrap();
         for compaction in by_hand {
@@ -618,7 +577,7 @@ fn a_flush_waits_until_it_stalls_nobody() {
         ("level0_slowdown_writes_trigger", "3"),
     ];
     db.set_options(&family, &triggers).unwrap();
-    gate.wait_begun();
+    gate.wait_for(1);
     db.put(b"key", b"value").unwrap();
     let files = || db.live_files().len();
     flush(&db);
@@ -636,7 +595,7 @@ fn a_flush_waits_until_it_stalls_nobody() {
             done.store(true, Ordering::Relaxed);
         });
         // This wait is long enough for a flush that is not held back to end.
-        gate.begins_soon(usize::MAX);
+        gate.is_reached_within(usize::MAX, MOMENT);
         assert_eq!(files(), 3);
         assert!(!done.load(Ordering::Relaxed));
         gate.open();
@@ -653,7 +612,7 @@ fn all_background_work_is_called_off() {
     let family = db.default_column_family();
     thread::scope(|scope| {
         let compaction = scope.spawn(|| db.compact_range_cf(&family, None, None));
-        gate.wait_begun();
+        gate.wait_for(1);
         let cancelling = scope.spawn(|| db.cancel_all_background_work(true));
         while !matches!(db.put(b"x", b"y"), Err(error) if error.kind() == ErrorKind::ShutdownInProgress) {
             thread::yield_now();

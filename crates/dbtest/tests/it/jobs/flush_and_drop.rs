@@ -2,54 +2,24 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
-use base::Result;
-use base::sync::Mutex;
+use dbtest::gate::{Gate, GatedTables};
 use esker::{CheckpointOptions, ColumnFamilyOptions, Db, ErrorKind, Options, WriteOptions};
-use vfs::layer::{Call, Layer};
-use vfs::{FileSystem, MemFs, Op};
-
-/// A channel to report a place in the code, and one to wait for permission to continue.
-type Ends = (Sender<()>, Receiver<()>);
-
-/// Reports that a table is about to be created, and waits for permission.
-#[derive(Clone, Debug)]
-struct Gate {
-    fs: MemFs,
-    ends: Arc<Mutex<Option<Ends>>>,
-}
-
-impl Layer for Gate {
-    fn below(&self) -> &dyn FileSystem {
-        &self.fs
-    }
-
-    fn around<T>(&self, call: &Call<'_>, perform: impl FnOnce() -> Result<T>) -> Result<T> {
-        let is_table = call.path.extension().is_some_and(|name| name == "sst");
-        if call.op == Op::Create && is_table {
-            let ends = self.ends.lock().take();
-            if let Some((reached, leave)) = ends {
-                reached.send(()).unwrap();
-                leave.recv().unwrap();
-            }
-        }
-        perform()
-    }
-}
+use vfs::MemFs;
 
 /// Creates a database with rows without a WAL in two families, and runs `flush` on another thread; `during`
 /// is called when the flush is about to create its first table.
 fn while_it_flushes<T: Send>(flush: impl Fn(&Db) -> T + Sync, during: impl FnOnce(&Db)) -> (T, MemFs) {
     let fs = MemFs::new();
-    let gate = Gate {
+    let gate = Arc::new(Gate::default());
+    let gated = GatedTables {
         fs: fs.clone(),
-        ends: Arc::default(),
+        gate: gate.clone(),
     };
     let options = Options {
         create_if_missing: true,
-        fs: Arc::new(gate.clone()),
+        fs: Arc::new(gated),
         max_background_jobs: 1,
         ..Options::default()
     };
@@ -64,14 +34,12 @@ fn while_it_flushes<T: Send>(flush: impl Fn(&Db) -> T + Sync, during: impl FnOnc
     for family in [&db.default_column_family(), &other] {
         db.put_cf_opt(family, b"key", b"value", &unlogged).unwrap();
     }
-    let (reached, reaches) = mpsc::channel();
-    let (leave, leaves) = mpsc::channel();
-    *gate.ends.lock() = Some((reached, leaves));
+    gate.close();
     let flushed = thread::scope(|scope| {
         let flushing = scope.spawn(|| flush(&db));
-        reaches.recv().unwrap();
+        gate.wait_for(1);
         during(&db);
-        leave.send(()).unwrap();
+        gate.open();
         flushing.join().unwrap()
     });
     (flushed, fs)

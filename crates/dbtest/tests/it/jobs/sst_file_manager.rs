@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dbtest::by_hand::{compact, flush};
-use dbtest::events::Events;
+use dbtest::events::Recorder;
 use esker::{
-    BottommostLevelCompaction, CompactRangeOptions, Db, ErrorKind, Event, EventListener,
-    IngestExternalFileOptions, ManualClock, Options, SstFileManager, SstFileManagerOptions, SstFileWriter,
-    Statistics, Ticker,
+    BottommostLevelCompaction, CompactRangeOptions, Db, ErrorKind, Event, IngestExternalFileOptions,
+    ManualClock, Options, SstFileManager, SstFileManagerOptions, SstFileWriter, Statistics, Ticker,
 };
 use testkit::wait_until;
 use vfs::{FileSystem, MemFs};
@@ -19,7 +18,7 @@ const DIR: &str = "db";
 struct Bench {
     fs: MemFs,
     clock: Arc<ManualClock>,
-    events: Arc<Events>,
+    events: Arc<Recorder>,
     manager: Arc<SstFileManager>,
     options: Options,
 }
@@ -36,7 +35,7 @@ impl Bench {
             ..SstFileManagerOptions::default()
         })
         .unwrap();
-        let events = Arc::new(Events::default());
+        let events = Recorder::events();
         let mut options = Options {
             create_if_missing: true,
             fs: Arc::new(fs.clone()),
@@ -302,31 +301,20 @@ fn the_limit_is_one_of_all_databases_together() {
     db.close().unwrap();
 }
 
-/// Lowers the limit when a compaction begins, so that its third table or so reaches it.
-struct Limiter {
-    manager: Arc<SstFileManager>,
-    /// A compaction reserves the bytes of its tables, and not those of values in blob files.
-    reserves: bool,
-}
-
-impl EventListener for Limiter {
-    fn on_event(&self, event: &Event) {
-        if let Event::CompactionBegun { .. } = event {
-            let manager = &self.manager;
-            manager.set_max_allowed_space_usage(manager.total_size() + 12_000);
-            let is_reached = manager.is_max_allowed_space_reached_including_compactions();
-            assert_eq!(is_reached, self.reserves);
-        }
-    }
-}
-
 #[test]
 fn a_compaction_that_reaches_the_limit_fails_and_leaves_its_inputs() {
     for blobs in [false, true] {
         let mut bench = Bench::new(0);
-        bench.options.listeners.push(Arc::new(Limiter {
-            manager: bench.manager.clone(),
-            reserves: !blobs,
+        let manager = bench.manager.clone();
+        // The limit is lowered when a compaction begins, so that its third table or so reaches it. A
+        // compaction reserves the bytes of its tables, and not those of values in blob files.
+        bench.options.listeners.push(Recorder::of(move |event| {
+            let begins = matches!(event, Event::CompactionBegun { .. });
+            begins.then(|| {
+                manager.set_max_allowed_space_usage(manager.total_size() + 12_000);
+                let is_reached = manager.is_max_allowed_space_reached_including_compactions();
+                assert_eq!(is_reached, !blobs);
+            })
         }));
         let family = &mut bench.options.column_family;
         family.target_file_size_base = 5000;

@@ -1,18 +1,12 @@
 //! Background threads that many databases share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc;
 
-use base::Result;
 use base::sync::Mutex;
-use dbtest::events::Events;
-use esker::{
-    ColumnFamilyOptions, Db, Event, EventListener, FlushOptions, NullLogger, Options, ThreadPool,
-    ThreadPriority,
-};
-use vfs::layer::{Call, Layer};
-use vfs::{FileSystem, MemFs, Op};
+use dbtest::events::Recorder;
+use dbtest::gate::{Gate, GatedTables};
+use esker::{ColumnFamilyOptions, Db, Event, FlushOptions, NullLogger, Options, ThreadPool, ThreadPriority};
+use vfs::{FileSystem, MemFs};
 
 fn options(pool: &ThreadPool, fs: Arc<dyn FileSystem>) -> Options {
     Options {
@@ -70,57 +64,21 @@ fn a_thousand_databases_have_the_threads_of_one() {
     assert!(pool.threads() > 0);
 }
 
-/// A channel to report a place in the code, and one to wait for permission to continue.
-type Ends = (mpsc::Sender<()>, mpsc::Receiver<()>);
-
-/// Stops the thread that creates the first table until it is released.
-#[derive(Clone, Debug)]
-struct Gate {
-    fs: MemFs,
-    ends: Arc<Mutex<Option<Ends>>>,
-}
-
-impl Layer for Gate {
-    fn below(&self) -> &dyn FileSystem {
-        &self.fs
-    }
-
-    fn around<T>(&self, call: &Call<'_>, perform: impl FnOnce() -> Result<T>) -> Result<T> {
-        if call.op == Op::Create && call.path.extension().is_some_and(|name| name == "sst") {
-            let ends = self.ends.lock().take();
-            if let Some((reached, leave)) = ends {
-                reached.send(()).unwrap();
-                leave.recv().unwrap();
-            }
-        }
-        perform()
-    }
-}
-
-/// Records the families that are flushed, of all databases, in their order.
-#[derive(Default)]
-struct Order(Mutex<Vec<String>>);
-
-impl EventListener for Order {
-    fn on_event(&self, event: &Event) {
-        if let Event::FlushBegun { family, .. } = event {
-            self.0.lock().push(family.clone());
-        }
-    }
-}
-
 #[test]
 fn a_busy_database_does_not_keep_others_from_their_turn() {
     let pool = ThreadPool::new();
     pool.set_background_threads(1, ThreadPriority::High);
-    let (reached, reaches) = mpsc::channel();
-    let (leave, leaves) = mpsc::channel();
-    let gate = Gate {
+    let gate = Gate::closed();
+    let gated = GatedTables {
         fs: MemFs::new(),
-        ends: Arc::new(Mutex::new(Some((reached, leaves)))),
+        gate: gate.clone(),
     };
-    let order = Arc::new(Order::default());
-    let mut options = options(&pool, Arc::new(gate));
+    // The families that are flushed, of all databases, in their order.
+    let order = Recorder::of(|event| match event {
+        Event::FlushBegun { family, .. } => Some(family.clone()),
+        _ => None,
+    });
+    let mut options = options(&pool, Arc::new(gated));
     options.listeners = vec![order.clone()];
     let busy = Db::open(&options, "/busy").unwrap();
     let quiet = Db::open(&options, "/quiet").unwrap();
@@ -137,12 +95,12 @@ fn a_busy_database_does_not_keep_others_from_their_turn() {
         db.put_cf(family, b"key", b"value").unwrap();
     }
     busy.flush_cf_opt(&families, &flush(false)).unwrap();
-    reaches.recv().unwrap();
+    gate.wait_for(1);
     quiet.flush_cf_opt(&[mine], &flush(false)).unwrap();
-    leave.send(()).unwrap();
+    gate.open();
     busy.wait_for_compact().unwrap();
     quiet.wait_for_compact().unwrap();
-    let order = order.0.lock().clone();
+    let order = order.all();
     assert_eq!(order.len(), 21);
     let at = order.iter().position(|family| family == "quiet").unwrap();
     assert!(at <= 2, "it comes {at} others later: {order:?}");
@@ -187,28 +145,17 @@ fn sizes_change_while_it_runs() {
     assert_eq!(pool.background_threads(ThreadPriority::Low), 48);
 }
 
-/// A listener that counts events once it is activated.
-#[derive(Default)]
-struct Late(AtomicU64);
-
-impl EventListener for Late {
-    fn on_event(&self, _: &Event) {
-        self.0.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
 #[test]
 fn a_close_waits_for_its_own_jobs_and_for_no_others() {
     let pool = ThreadPool::new();
     pool.set_background_threads(2, ThreadPriority::High);
-    let (reached, reaches) = mpsc::channel();
-    let (leave, leaves) = mpsc::channel();
-    let gate = Gate {
+    let gate = Gate::closed();
+    let gated = GatedTables {
         fs: MemFs::new(),
-        ends: Arc::new(Mutex::new(Some((reached, leaves)))),
+        gate: gate.clone(),
     };
-    let late = Arc::new(Late::default());
-    let held = Db::open(&options(&pool, Arc::new(gate)), "/held").unwrap();
+    let late = Recorder::events();
+    let held = Db::open(&options(&pool, Arc::new(gated)), "/held").unwrap();
     let other = Db::open(
         &Options {
             listeners: vec![late.clone()],
@@ -219,25 +166,21 @@ fn a_close_waits_for_its_own_jobs_and_for_no_others() {
     .unwrap();
     held.put(b"key", b"value").unwrap();
     held.flush_opt(&flush(false)).unwrap();
-    reaches.recv().unwrap();
+    gate.wait_for(1);
     other.put(b"key", b"value").unwrap();
     other.flush_opt(&flush(false)).unwrap();
     // One flush of the other database is held, so it does not end while the first database is closed.
     other.close().unwrap();
-    let heard = late.0.load(Ordering::SeqCst);
-    leave.send(()).unwrap();
+    let heard = late.count();
+    gate.open();
     held.close().unwrap();
-    assert_eq!(
-        late.0.load(Ordering::SeqCst),
-        heard,
-        "nothing is done for it once it is closed"
-    );
+    assert_eq!(late.count(), heard, "nothing is done for it once it is closed");
     assert_eq!(pool.threads(), 0);
 }
 
 #[test]
 fn databases_share_the_threads_of_the_process() {
-    let events = Arc::new(Events::default());
+    let events = Recorder::events();
     let options = Options {
         thread_pool: None,
         listeners: vec![events],
@@ -250,22 +193,14 @@ fn databases_share_the_threads_of_the_process() {
     db.close().unwrap();
 }
 
-/// Records the threads that begin flushes.
-#[derive(Default)]
-struct Flushers(Mutex<Vec<std::thread::ThreadId>>);
-
-impl EventListener for Flushers {
-    fn on_event(&self, event: &Event) {
-        if let Event::FlushBegun { .. } = event {
-            self.0.lock().push(std::thread::current().id());
-        }
-    }
-}
-
 #[test]
 fn threads_prepare_themselves_before_their_next_work() {
     let pool = ThreadPool::new();
-    let flushers = Arc::new(Flushers::default());
+    // The threads that begin flushes.
+    let flushers = Recorder::of(|event| {
+        let begins = matches!(event, Event::FlushBegun { .. });
+        begins.then(|| std::thread::current().id())
+    });
     let options = Options {
         listeners: vec![flushers.clone()],
         ..options(&pool, Arc::new(MemFs::new()))
@@ -274,7 +209,7 @@ fn threads_prepare_themselves_before_their_next_work() {
     let write = || {
         db.put(b"key", b"value").unwrap();
         db.flush_opt(&flush(true)).unwrap();
-        flushers.0.lock().pop().unwrap()
+        flushers.take().pop().unwrap()
     };
     write();
     for round in 0..3 {
@@ -292,55 +227,38 @@ fn threads_prepare_themselves_before_their_next_work() {
     }
 }
 
-/// Notes the threads of compactions into the last level. The first of them waits at the gate.
+/// Two listeners of databases of three levels: a record of the threads of compactions into the last level, and
+/// the gate at which these compactions wait. The gate is closed.
 struct AtTheBottom {
-    begun: Mutex<Vec<String>>,
-    last: usize,
-    gate: Mutex<Option<mpsc::Receiver<()>>>,
+    threads: Arc<Recorder<String>>,
+    gate: Arc<Gate>,
 }
 
 impl AtTheBottom {
-    /// Creates a listener of databases with `levels` levels, and the sender of a message for which the first
-    /// compaction into the last level waits.
-    fn of(levels: usize) -> (Arc<AtTheBottom>, mpsc::Sender<()>) {
-        let (open, gate) = mpsc::channel();
-        let listener = AtTheBottom {
-            begun: Mutex::default(),
-            last: levels - 1,
-            gate: Mutex::new(Some(gate)),
-        };
-        (Arc::new(listener), open)
-    }
-
-    /// The threads that ran compactions into the last level.
-    fn threads(&self) -> Vec<String> {
-        self.begun.lock().clone()
+    fn new() -> AtTheBottom {
+        AtTheBottom {
+            threads: Recorder::of(|event| {
+                let name = || std::thread::current().name().unwrap_or_default().to_owned();
+                is_at_the_bottom(event).then(name)
+            }),
+            gate: Gate::closed(),
+        }
     }
 }
 
-impl EventListener for AtTheBottom {
-    fn on_event(&self, event: &Event) {
-        let &Event::CompactionBegun { output_level, .. } = event else {
-            return;
-        };
-        if output_level < self.last {
-            return;
-        }
-        let name = std::thread::current().name().unwrap_or_default().to_owned();
-        self.begun.lock().push(name);
-        let gate = self.gate.lock().take();
-        if let Some(gate) = gate {
-            testkit::receive("the gate to open", &gate);
-        }
-    }
+/// The number of levels of the databases with [`AtTheBottom`].
+const LEVELS: i32 = 3;
+
+fn is_at_the_bottom(event: &Event) -> bool {
+    matches!(event, Event::CompactionBegun { output_level, .. } if *output_level as i32 == LEVELS - 1)
 }
 
 /// A database of three levels. Tables move down one by one, until they meet others in the last level.
-fn three_levels(pool: &ThreadPool, listener: Arc<AtTheBottom>) -> Options {
+fn three_levels(pool: &ThreadPool, bottom: &AtTheBottom) -> Options {
     let mut options = options(pool, Arc::new(MemFs::new()));
-    options.listeners = vec![listener];
+    options.listeners = vec![bottom.threads.clone(), bottom.gate.listener(is_at_the_bottom)];
     let family = &mut options.column_family;
-    family.num_levels = 3;
+    family.num_levels = LEVELS;
     family.level_compaction_dynamic_level_bytes = false;
     family.level0_file_num_compaction_trigger = 2;
     family.max_bytes_for_level_base = 1;
@@ -369,35 +287,33 @@ fn two_tables(db: &Db, keys: [&[u8]; 2]) {
 fn compactions_into_the_last_level_have_threads_of_their_own() {
     let pool = ThreadPool::new();
     assert_eq!(pool.background_threads(ThreadPriority::Bottom), 0);
-    let (listener, open) = AtTheBottom::of(3);
-    let db = Db::open(&three_levels(&pool, listener.clone()), "/db").unwrap();
-    open.send(()).unwrap();
+    let bottom = AtTheBottom::new();
+    let db = Db::open(&three_levels(&pool, &bottom), "/db").unwrap();
+    bottom.gate.open();
     two_tables(&db, [b"a", b"z"]);
     db.wait_for_compact().unwrap();
-    let threads = listener.threads();
+    let threads = bottom.threads.all();
     assert!(
         !threads.is_empty() && threads.iter().all(|name| name == "esker-compact"),
         "{threads:?}"
     );
 
     pool.set_background_threads(1, ThreadPriority::Bottom);
-    let (listener, open) = AtTheBottom::of(3);
-    let other = Db::open(&three_levels(&pool, listener.clone()), "/db").unwrap();
+    let bottom = AtTheBottom::new();
+    let other = Db::open(&three_levels(&pool, &bottom), "/db").unwrap();
     two_tables(&other, [b"a", b"z"]);
     // The thread for low priority runs other compactions while a compaction into the last level waits in the
     // bottom pool.
-    testkit::wait_until("a compaction into the last level", || {
-        !listener.threads().is_empty()
-    });
+    testkit::wait_until("a compaction into the last level", || bottom.threads.count() > 0);
     table(&other, [b"0", b"9"]);
     table(&other, [b"0", b"9"]);
     testkit::wait_until("other tables leave L0", || {
         let mut files = other.live_files().into_iter();
         files.any(|file| file.smallest_key == b"0" && file.level > 0)
     });
-    open.send(()).unwrap();
+    bottom.gate.open();
     other.wait_for_compact().unwrap();
-    let threads = listener.threads();
+    let threads = bottom.threads.all();
     assert!(threads.iter().all(|name| name == "esker-bottom"), "{threads:?}");
     assert_eq!(other.get(b"z").unwrap().unwrap(), b"value");
 }
@@ -406,22 +322,22 @@ fn compactions_into_the_last_level_have_threads_of_their_own() {
 fn a_compaction_that_was_handed_over_ends_with_its_database() {
     let pool = ThreadPool::new();
     pool.set_background_threads(1, ThreadPriority::Bottom);
-    let (listener, open) = AtTheBottom::of(3);
-    let busy = Db::open(&three_levels(&pool, listener.clone()), "/busy").unwrap();
+    let bottom = AtTheBottom::new();
+    let busy = Db::open(&three_levels(&pool, &bottom), "/busy").unwrap();
     two_tables(&busy, [b"a", b"z"]);
-    testkit::wait_until("the only thread is busy", || !listener.threads().is_empty());
-    let (waits, at_once) = AtTheBottom::of(3);
-    at_once.send(()).unwrap();
-    let db = Db::open(&three_levels(&pool, waits.clone()), "/db").unwrap();
+    testkit::wait_until("the only thread is busy", || bottom.threads.count() > 0);
+    let waits = AtTheBottom::new();
+    waits.gate.open();
+    let db = Db::open(&three_levels(&pool, &waits), "/db").unwrap();
     two_tables(&db, [b"a", b"z"]);
     testkit::wait_until("a compaction is handed over", || {
         pool.queue_len(ThreadPriority::Bottom) > 0
     });
-    assert!(waits.threads().is_empty());
+    assert_eq!(waits.threads.count(), 0);
     // Threads by which the pool is reduced end when their current work is done.
     pool.set_background_threads(0, ThreadPriority::Bottom);
     db.close().unwrap();
-    open.send(()).unwrap();
+    bottom.gate.open();
     busy.wait_for_compact().unwrap();
     assert_eq!(busy.get(b"a").unwrap().unwrap(), b"value");
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::filename::{self, FileKind};
 use dbtest::crash::dump;
-use dbtest::events::Events;
+use dbtest::events::Recorder;
 use esker::{ColumnFamily, Db, ErrorKind, Event, Options, WriteBatch, WriteOptions};
 use testkit::TestRng;
 use vfs::{FileSystem, MemFs};
@@ -343,7 +343,7 @@ fn the_newest_manifest_that_can_be_read_is_used() {
     fs.write_file(&path(&manifests[2]), &damaged).unwrap();
     fs.write_file(&path("CURRENT"), b"nothing").unwrap();
     let whole = fs.process_death_clone();
-    let events = Arc::new(Events::default());
+    let events = Recorder::events();
     let heard = Options {
         listeners: vec![events.clone()],
         ..options

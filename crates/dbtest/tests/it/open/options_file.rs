@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::filename::{self, FileKind};
-use dbtest::events::Events;
+use dbtest::events::Recorder;
 use esker::{
     CompactionFilter, CompactionFilterFactory, Db, ErrorKind, Event, FilterContext, Options, OptionsFile,
 };
@@ -69,7 +69,7 @@ fn foreign() -> MemFs {
     fs
 }
 
-fn told(events: &Events) -> Vec<String> {
+fn told(events: &Recorder) -> Vec<String> {
     let all = events.all();
     let told = all.iter().filter_map(|event| match event {
         Event::OptionLost(lost) => Some(format!("{}={}", lost.name, lost.value)),
@@ -94,7 +94,7 @@ impl CompactionFilterFactory for Keeps {
 fn what_is_lost_is_told_one_by_one_and_kept() {
     let fs = foreign();
     for _ in 0..2 {
-        let events = Arc::new(Events::default());
+        let events = Recorder::events();
         let mut options = options(&fs);
         options.listeners = vec![events.clone()];
         let db = Db::open(&options, DIR).unwrap();

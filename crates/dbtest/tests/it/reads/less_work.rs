@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use dbtest::by_hand::{flush, rewrite, rewrite_family};
+use dbtest::events::Recorder;
 use esker::{
-    Cache, CacheOptions, ColumnFamilyOptions, CompressionType, Db, Event, EventListener, FilterPolicy,
-    FlushOptions, IoStats, ManualClock, NullLogger, Options, PrefixExtractor, RateLimiter,
-    RateLimiterOptions, TableProperties, io_stats,
+    Cache, CacheOptions, ColumnFamilyOptions, CompressionType, Db, Event, FilterPolicy, FlushOptions,
+    IoStats, ManualClock, NullLogger, Options, PrefixExtractor, RateLimiter, RateLimiterOptions,
+    TableProperties, io_stats,
 };
 use vfs::{MemFs, PosixFs};
 
@@ -90,18 +91,6 @@ fn a_compaction_leaves_the_cache_as_it_is() {
     }
 }
 
-/// A listener that records the properties of the tables that are written.
-#[derive(Default)]
-struct Tables(Mutex<Vec<TableProperties>>);
-
-impl EventListener for Tables {
-    fn on_event(&self, event: &Event) {
-        if let Event::TableCreated { properties, .. } = event {
-            self.0.lock().unwrap().push(TableProperties::clone(properties));
-        }
-    }
-}
-
 /// A prefix extractor for the first eight bytes of a key; it counts its calls, one for each key that a filter
 /// hashes.
 #[derive(Debug, Default)]
@@ -130,7 +119,11 @@ fn a_key_is_hashed_for_a_filter_once() {
         bloom_before_level: -1,
     };
     for policy in [FilterPolicy::Bloom(10.0), ribbon] {
-        let (tables, hashed) = (Arc::new(Tables::default()), Arc::new(Counting::default()));
+        let tables = Recorder::of(|event| match event {
+            Event::TableCreated { properties, .. } => Some(TableProperties::clone(properties)),
+            _ => None,
+        });
+        let hashed = Arc::new(Counting::default());
         let mut options = Options {
             create_if_missing: true,
             fs: Arc::new(MemFs::new()),
@@ -157,36 +150,28 @@ fn a_key_is_hashed_for_a_filter_once() {
             KEYS,
             "a compaction, {policy:?}"
         );
-        let written = tables.0.lock().unwrap();
+        let written = tables.all();
         assert_eq!(written.len(), 2);
-        for table in &*written {
+        for table in &written {
             assert_eq!(table.num_entries, 4 * KEYS);
             assert_eq!(table.num_filter_entries, KEYS + PREFIXES, "{policy:?}");
         }
     }
 }
 
-/// The bytes that threads of flushes and compactions wrote, and the number of their calls.
-#[derive(Default)]
-struct Writes {
-    /// The I/O statistics before the current job.
-    before: Mutex<IoStats>,
-    done: Mutex<Vec<IoStats>>,
-}
-
-impl EventListener for Writes {
-    fn on_event(&self, event: &Event) {
-        match event {
-            Event::FlushBegun { .. } | Event::SubcompactionBegun { .. } => {
-                *self.before.lock().unwrap() = io_stats::current();
-            }
-            Event::TableCreated { .. } => {
-                let written = io_stats::current() - *self.before.lock().unwrap();
-                self.done.lock().unwrap().push(written);
-            }
-            _ => {}
+/// Records, for each table, the bytes that the thread of its flush or compaction wrote, and the number of its
+/// calls.
+fn writes() -> Arc<Recorder<IoStats>> {
+    // The I/O statistics before the current job.
+    let before = Mutex::new(IoStats::default());
+    Recorder::of(move |event| match event {
+        Event::FlushBegun { .. } | Event::SubcompactionBegun { .. } => {
+            *before.lock().unwrap() = io_stats::current();
+            None
         }
-    }
+        Event::TableCreated { .. } => Some(io_stats::current() - *before.lock().unwrap()),
+        _ => None,
+    })
 }
 
 /// Blocks of 4 KiB are written to the kernel in units of 256 KiB.
@@ -195,7 +180,7 @@ fn tables_are_written_by_large_calls() {
     const CALL: u64 = 256 << 10;
     for direct in [false, true] {
         let dir = tempfile::tempdir().unwrap();
-        let writes = Arc::new(Writes::default());
+        let writes = writes();
         let mut options = Options {
             create_if_missing: true,
             fs: Arc::new(PosixFs::new()),
@@ -215,9 +200,9 @@ fn tables_are_written_by_large_calls() {
         }
         flush(&db);
         rewrite(&db);
-        let done = writes.done.lock().unwrap();
+        let done = writes.all();
         assert_eq!(done.len(), 2, "a flush and a compaction");
-        for written in &*done {
+        for written in &done {
             assert!(written.bytes_written > 6_000_000, "{written:?}");
             // The last write call of a file may be shorter than the others.
             assert!(

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use base::filename::{self, FileKind};
 use dbtest::by_hand::{compact, everything, flush};
-use dbtest::events::Events;
+use dbtest::events::Recorder;
 use esker::{
     CompactRangeOptions, CompressionType, Db, Event, InfoLogLevel, Logger, NullLogger, Options,
     SstFileWriter, StallCondition,
@@ -73,7 +73,7 @@ fn jobs_heard(events: &[Event]) -> Jobs {
 #[test]
 fn it_tells_what_listeners_are_told() {
     let fs = MemFs::new();
-    let events = Arc::new(Events::default());
+    let events = Recorder::events();
     let mut options = options(&fs);
     options.listeners = vec![events.clone()];
     options.column_family.level0_file_num_compaction_trigger = 2;

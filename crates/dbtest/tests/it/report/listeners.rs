@@ -1,11 +1,10 @@
 //! Events that listeners receive, besides those that become lines of the info log.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use dbtest::by_hand::{at_once, flush, rewrite};
-use dbtest::events::Events;
+use dbtest::events::Recorder;
 use esker::{
     ColumnFamilyOptions, Db, ErrorKind, Event, EventListener, FileOperation, FileOperationType, FlushOptions,
     Options, TableFileCreationReason,
@@ -39,22 +38,13 @@ fn fill(db: &Db) {
     }
 }
 
-/// Counts flushes, with a delay that lets other threads run.
-#[derive(Default)]
-struct SlowToCount(AtomicU64);
-
-impl EventListener for SlowToCount {
-    fn on_event(&self, event: &Event) {
-        if matches!(event, Event::Flushed { .. }) {
-            (0..1_000).for_each(|_| std::thread::yield_now());
-            self.0.fetch_add(1, Ordering::Release);
-        }
-    }
-}
-
 #[test]
 fn a_flush_waits_for_listeners_if_it_is_asked_to() {
-    let listener = Arc::new(SlowToCount::default());
+    // The delay lets other threads run.
+    let listener = Recorder::of(|event| {
+        let is_flush = matches!(event, Event::Flushed { .. });
+        is_flush.then(|| (0..1_000).for_each(|_| std::thread::yield_now()))
+    });
     let db = Db::open(&options(Arc::new(MemFs::new()), listener.clone()), "/db").unwrap();
     let waits = FlushOptions {
         listener_wait: true,
@@ -63,13 +53,13 @@ fn a_flush_waits_for_listeners_if_it_is_asked_to() {
     for flushes in 1..=20 {
         db.put(b"key", b"value").unwrap();
         db.flush_opt(&waits).unwrap();
-        assert_eq!(listener.0.load(Ordering::Acquire), flushes);
+        assert_eq!(listener.count(), flushes);
     }
 }
 
 #[test]
 fn a_memtable_is_sealed_before_it_is_flushed() {
-    let events = Arc::new(Events::default());
+    let events = Recorder::events();
     let db = Db::open(&options(Arc::new(MemFs::new()), events.clone()), "/db").unwrap();
     flush(&db);
     assert!(
@@ -108,7 +98,7 @@ fn a_memtable_is_sealed_before_it_is_flushed() {
 fn each_range_of_a_compaction_is_told_of_when_it_begins_and_when_it_is_written() {
     let mem = MemFs::new();
     let faults = FaultFs::new(Arc::new(mem));
-    let events = Arc::new(Events::default());
+    let events = Recorder::events();
     let db = Db::open(&options(Arc::new(faults.clone()), events.clone()), "/db").unwrap();
     fill(&db);
     rewrite(&db);
@@ -182,7 +172,7 @@ fn each_range_of_a_compaction_is_told_of_when_it_begins_and_when_it_is_written()
 #[test]
 fn recovery_from_an_error_is_told_of() {
     let faults = FaultFs::new(Arc::new(MemFs::new()));
-    let events = Arc::new(Events::default());
+    let events = Recorder::events();
     let db = Db::open(&options(Arc::new(faults.clone()), events.clone()), "/db").unwrap();
     db.put(b"key", b"value").unwrap();
     db.resume().unwrap();
@@ -318,7 +308,7 @@ fn tables(told: &[Event]) -> Vec<(&'static str, u64, Option<TableFileCreationRea
 fn each_table_that_is_begun_is_told_of_and_how_it_ended() {
     use TableFileCreationReason::{Compaction, Flush, Recovery};
     let faults = FaultFs::new(Arc::new(MemFs::new()));
-    let events = Arc::new(Events::default());
+    let events = Recorder::events();
     let mut options = options(Arc::new(faults.clone()), events.clone());
     options.max_subcompactions = 1;
     let db = Db::open(&options, "/db").unwrap();
@@ -360,7 +350,7 @@ fn each_table_that_is_begun_is_told_of_and_how_it_ended() {
     db.put(b"late", b"row").unwrap();
     // Rows of a WAL are written to a table when the database is opened.
     drop(db);
-    let events = Arc::new(Events::default());
+    let events = Recorder::events();
     options.listeners = vec![events.clone()];
     let db = Db::open(&options, "/db").unwrap();
     let told = tables(&events.all());
@@ -375,7 +365,7 @@ fn each_table_that_is_begun_is_told_of_and_how_it_ended() {
 fn each_blob_file_that_is_begun_is_told_of_and_how_it_ended() {
     use TableFileCreationReason::{Compaction, Flush};
     let faults = FaultFs::new(Arc::new(MemFs::new()));
-    let events = Arc::new(Events::default());
+    let events = Recorder::events();
     let mut options = options(Arc::new(faults.clone()), events.clone());
     options.max_subcompactions = 1;
     let family = &mut options.column_family;

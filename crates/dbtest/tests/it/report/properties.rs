@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base::env::ManualClock;
 use dbtest::by_hand::{flush, rewrite_family};
+use dbtest::gate::Gate;
 use esker::{
-    Cache, CacheOptions, ColumnFamily, ColumnFamilyOptions, Db, Event, EventListener, FlushOptions,
-    MemtableStats, Options, Property, PropertyKind, SizeApproximationOptions, Ticker,
+    Cache, CacheOptions, ColumnFamily, ColumnFamilyOptions, Db, Event, FlushOptions, MemtableStats, Options,
+    Property, PropertyKind, SizeApproximationOptions, Ticker,
 };
 use vfs::MemFs;
 
@@ -153,45 +153,14 @@ fn sizes_of_tables_tell_which_are_live_held_and_obsolete() {
     assert_eq!(held.number("obsolete-sst-files-size"), 0);
 }
 
-/// A listener that holds the notification of one kind of event while its gate is closed.
-struct Gate {
-    blocks: fn(&Event) -> bool,
-    closed: AtomicBool,
-    waiting: AtomicBool,
-}
-
-impl Gate {
-    fn of(blocks: fn(&Event) -> bool) -> Arc<Gate> {
-        Arc::new(Gate {
-            blocks,
-            closed: AtomicBool::new(false),
-            waiting: AtomicBool::new(false),
-        })
-    }
-
-    fn set_closed(&self, closed: bool) {
-        self.waiting.store(false, Ordering::Release);
-        self.closed.store(closed, Ordering::Release);
-    }
-
-    fn await_listener(&self) {
-        testkit::wait_until("a listener is notified", || self.waiting.load(Ordering::Acquire));
-    }
-}
-
-impl EventListener for Gate {
-    fn on_event(&self, event: &Event) {
-        if (self.blocks)(event) {
-            self.waiting.store(true, Ordering::Release);
-            testkit::wait_until("the gate is open", || !self.closed.load(Ordering::Acquire));
-        }
-    }
-}
-
 #[test]
 fn a_slow_listener_of_a_flush_keeps_no_table_alive() {
-    let gate = Gate::of(|event| matches!(event, Event::Flushed { .. }));
-    let held = TestDatabase::with(|options| options.listeners.push(gate.clone()));
+    let gate = Arc::new(Gate::default());
+    let held = TestDatabase::with(|options| {
+        options
+            .listeners
+            .push(gate.listener(|event| matches!(event, Event::Flushed { .. })))
+    });
     held.table(0, 100);
     held.db
         .flush_opt(&FlushOptions {
@@ -199,56 +168,59 @@ fn a_slow_listener_of_a_flush_keeps_no_table_alive() {
             ..FlushOptions::default()
         })
         .unwrap();
-    gate.set_closed(true);
+    gate.close();
     held.table(0, 100);
-    gate.await_listener();
+    gate.wait_for(1);
     held.compact();
     let sizes = ["total", "live"].map(|name| held.number(&format!("{name}-sst-files-size")));
     let tables = held.db.live_files().len();
-    gate.set_closed(false);
+    gate.open();
     assert_eq!((sizes[0], tables), (sizes[1], 1));
 }
 
 #[test]
 fn a_flush_is_counted_before_its_listeners_are_notified() {
-    let gate = Gate::of(|event| matches!(event, Event::Flushed { .. }));
+    let gate = Arc::new(Gate::default());
     let held = TestDatabase::with(|options| {
-        options.listeners.push(gate.clone());
+        options
+            .listeners
+            .push(gate.listener(|event| matches!(event, Event::Flushed { .. })));
         options.atomic_flush = true;
     });
     let other = ColumnFamilyOptions::default();
     let other = held.db.create_column_family("other", &other).unwrap();
     held.db.put(b"k", [b'v'; 50]).unwrap();
     held.db.put_cf(&other, b"k", [b'v'; 500]).unwrap();
-    gate.set_closed(true);
+    gate.close();
     // The listener holds the notification of the first family's table.
     held.db.flush_cf(&[held.family.clone(), other]).unwrap();
-    gate.await_listener();
+    gate.wait_for(1);
     let written = held.db.statistics().get(Ticker::FlushWriteBytes);
     let sizes: Vec<u64> = held.db.live_files().iter().map(|file| file.size).collect();
-    gate.set_closed(false);
+    gate.open();
     assert_eq!(sizes.len(), 2);
     assert_eq!(written, sizes.iter().sum::<u64>());
 }
 
 #[test]
 fn a_slow_listener_of_a_compaction_keeps_no_table_alive() {
-    let gate = Gate::of(|event| matches!(event, Event::Compacted { .. }));
-    gate.set_closed(true);
+    let gate = Gate::closed();
     let held = TestDatabase::with(|options| {
-        options.listeners.push(gate.clone());
+        options
+            .listeners
+            .push(gate.listener(|event| matches!(event, Event::Compacted { .. })));
         options.column_family.disable_auto_compactions = false;
         options.column_family.level0_file_num_compaction_trigger = 2;
     });
     held.table(0, 100);
     held.table(0, 100);
-    gate.await_listener();
+    gate.wait_for(1);
     held.db.wait_for_compact().unwrap();
     held.db.wait_for_purge().unwrap();
     let sizes = ["total", "live"].map(|name| held.number(&format!("{name}-sst-files-size")));
     let tables = held.db.live_files().len();
     let written = held.db.statistics().get(Ticker::CompactWriteBytes);
-    gate.set_closed(false);
+    gate.open();
     assert_eq!((sizes[0], tables), (sizes[1], 1));
     assert_eq!(
         written, sizes[1],
@@ -297,7 +269,7 @@ fn the_oldest_snapshot_has_the_time_it_was_taken_at() {
 
 #[test]
 fn options_that_are_kept_for_rocksdb_alone_are_told() {
-    let events = Arc::new(dbtest::events::Events::default());
+    let events = dbtest::events::Recorder::events();
     let told = || {
         let all = events.all();
         let lost = all.iter().filter_map(|event| match event {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dbtest::crash::dump;
-use dbtest::events::Events;
+use dbtest::events::Recorder;
 use dbtest::small::Rows;
 use esker::{CompressionType, Db, Event, Options, RecoveryMode};
 use tempfile::TempDir;
@@ -126,7 +126,7 @@ impl Closed {
 
 /// Opens the database for reading. With `whole`, the WAL at that path has the given contents from its second
 /// read on.
-fn read(dir: &Path, mode: RecoveryMode, whole: Option<(&Path, &[u8])>) -> (esker::Result<Db>, Arc<Events>) {
+fn read(dir: &Path, mode: RecoveryMode, whole: Option<(&Path, &[u8])>) -> (esker::Result<Db>, Arc<Recorder>) {
     let faults = FaultFs::new(Arc::new(PosixFs::new()));
     if let Some((wal, bytes)) = whole {
         let (wal, bytes) = (wal.to_path_buf(), bytes.to_vec());
@@ -134,7 +134,7 @@ fn read(dir: &Path, mode: RecoveryMode, whole: Option<(&Path, &[u8])>) -> (esker
         let rule = Rule::new(Action::Call(Arc::new(write))).on([Op::Read]);
         faults.add(rule.path_ends_with(".log").nth(1));
     }
-    let events = Arc::new(Events::default());
+    let events = Recorder::events();
     let options = Options {
         wal_recovery_mode: mode,
         listeners: vec![events.clone()],
@@ -144,7 +144,7 @@ fn read(dir: &Path, mode: RecoveryMode, whole: Option<(&Path, &[u8])>) -> (esker
     (Db::open_read_only(&options, dir), events)
 }
 
-fn dropped(events: &Events) -> usize {
+fn dropped(events: &Recorder) -> usize {
     let dropped = |event: &&Event| matches!(event, Event::WalDropped { .. });
     events.all().iter().filter(dropped).count()
 }

@@ -9,7 +9,7 @@ use base::env::Rng;
 use base::filename::{self, FileKind};
 use dbtest::by_hand::flush;
 use dbtest::crash::dump;
-use dbtest::events::Events;
+use dbtest::events::Recorder;
 use esker::{ColumnFamilyOptions, CompressionType, Db, Event, Options, RecoveryMode, WriteOptions};
 use tempfile::TempDir;
 use testkit::{TestRng, oracle};
@@ -230,7 +230,7 @@ fn a_killed_process_leaves_a_recycled_wal_that_ends_cleanly() {
                 db.put(format!("key{}", key % 100).as_bytes(), &value).unwrap();
             }
             let copy = copy_of(&dir.path().join("db"));
-            let events = Arc::new(Events::default());
+            let events = Recorder::events();
             let again = Options {
                 listeners: vec![events.clone()],
                 ..options(fs.clone(), 1)
@@ -403,7 +403,7 @@ fn a_wal_is_written_over_only_when_no_recovery_needs_it() {
     for image in images {
         let log = LogFs::new(Arc::new(image), DIR).with_queries();
         let before = wals(&log);
-        let events = Arc::new(Events::default());
+        let events = Recorder::events();
         let again = Options {
             listeners: vec![events.clone()],
             ..options(Arc::new(log.clone()), 2)

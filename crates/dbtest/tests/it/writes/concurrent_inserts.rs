@@ -6,10 +6,11 @@ use std::cmp::Ordering as Order;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use dbtest::by_hand::flush;
+use dbtest::gate::Gate;
 use esker::{
     ColumnFamily, ColumnFamilyOptions, Comparator, Db, ErrorKind, Options, ReadOptions, Result, Snapshot,
     UserComparator, WriteBatch, WriteOptions,
@@ -31,7 +32,7 @@ fn options() -> Options {
 #[derive(Clone, Copy, PartialEq)]
 enum Next {
     Goes,
-    /// The comparison waits until the gate is opened.
+    /// The comparison waits until the gate lets it pass.
     Stops,
     Panics,
 }
@@ -41,21 +42,9 @@ thread_local! {
 }
 
 /// A bytewise comparator with a gate that stops inserting threads.
-#[derive(Default)]
-struct Gate {
-    state: Mutex<GateState>,
-    changed: Condvar,
-}
+struct AtGate(Arc<Gate>);
 
-#[derive(Default)]
-struct GateState {
-    /// The number of threads waiting at the gate.
-    stopped: usize,
-    /// The number of threads that may still pass.
-    opened: usize,
-}
-
-impl Comparator for Gate {
+impl Comparator for AtGate {
     fn name(&self) -> &str {
         "gate"
     }
@@ -64,38 +53,9 @@ impl Comparator for Gate {
         match NEXT.replace(Next::Goes) {
             Next::Goes => {}
             Next::Panics => panic!("a comparator that panics"),
-            Next::Stops => {
-                let mut state = self.state.lock().unwrap();
-                state.stopped += 1;
-                self.changed.notify_all();
-                while state.opened == 0 {
-                    state = self.changed.wait(state).unwrap();
-                }
-                state.opened -= 1;
-                state.stopped -= 1;
-                self.changed.notify_all();
-            }
+            Next::Stops => self.0.pass(),
         }
         a.cmp(b)
-    }
-}
-
-impl Gate {
-    /// Lets one thread pass.
-    fn open(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.opened += 1;
-        self.changed.notify_all();
-        while state.opened > 0 {
-            state = self.changed.wait(state).unwrap();
-        }
-    }
-
-    /// Waits until `count` threads wait at the gate.
-    fn wait_for(&self, count: usize) {
-        wait_until("writers stand before the gate", || {
-            self.state.lock().unwrap().stopped >= count
-        });
     }
 }
 
@@ -140,10 +100,10 @@ struct Gated {
 
 impl Gated {
     fn new(family: ColumnFamilyOptions) -> Gated {
-        let gate = Arc::new(Gate::default());
+        let gate = Gate::closed();
         let options = Options {
             column_family: ColumnFamilyOptions {
-                comparator: UserComparator::Custom(gate.clone()),
+                comparator: UserComparator::Custom(Arc::new(AtGate(gate.clone()))),
                 ..family
             },
             ..options()
@@ -203,7 +163,7 @@ impl Gated {
         let stopped = self.start(Next::Stops, Box::new(write));
         // The thread waits for the queue.
         receive("the writer", &begins).wait_until_asleep();
-        self.gate.open();
+        self.gate.let_one_pass();
         holder.join().unwrap().unwrap();
         self.gate.wait_for(1);
         stopped
@@ -234,8 +194,8 @@ fn a_row_becomes_visible_when_all_rows_before_it_are_there() {
     flushed.wait_until_asleep();
     assert!(!flushed.is_finished() && db.live_files().is_empty());
     assert_eq!(db.latest_sequence_number(), number);
-    gate.open();
-    gate.open();
+    gate.let_one_pass();
+    gate.let_one_pass();
     for writer in [first, second, third] {
         writer.join().unwrap().unwrap();
     }
@@ -268,7 +228,7 @@ fn fails_in_the_middle(gated: Gated, failing: Write, next: Next) {
         TurnedBit::new(value.unwrap().unwrap().as_ptr().addr(), 0)
     };
     if turned.is_none() && next == Next::Goes {
-        gated.gate.open();
+        gated.gate.let_one_pass();
         return first.join().unwrap().unwrap();
     }
     let behind = |write: Write| gated.start(Next::Goes, write);
@@ -286,7 +246,7 @@ fn fails_in_the_middle(gated: Gated, failing: Write, next: Next) {
         behind(Box::new(move || flushing.flush())),
     ];
     assert!(!first.is_finished());
-    gated.gate.open();
+    gated.gate.let_one_pass();
     first.join().unwrap().unwrap();
     for late in late {
         assert_eq!(late.join().unwrap().unwrap_err().kind(), ErrorKind::ReadOnly);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dbtest::by_hand::{compact, everything, flush, flush_and_settle, rewrite};
-use dbtest::events::Events;
+use dbtest::events::Recorder;
 use esker::{
     CompactionFilter, CompactionFilterFactory, Db, Decision, Error, ErrorKind, Event, FilterContext,
     IngestExternalFileOptions, MergeOperator, Options, ReadOptions, RowLimit, RowTooLargeOutcome,
@@ -21,8 +21,8 @@ const LOW: usize = 100;
 /// The longest user key under that limit.
 const LOW_KEY: usize = LOW - 8;
 
-fn options(fs: &MemFs) -> (Options, Arc<Events>) {
-    let events = Arc::new(Events::default());
+fn options(fs: &MemFs) -> (Options, Arc<Recorder>) {
+    let events = Recorder::events();
     let options = Options {
         create_if_missing: true,
         fs: Arc::new(fs.clone()),
@@ -62,7 +62,7 @@ fn rows(db: &Db) -> Sizes {
 }
 
 /// The keys of the rows that were too large, with their outcome.
-fn told(events: &Events) -> Vec<(Vec<u8>, RowTooLargeOutcome)> {
+fn told(events: &Recorder) -> Vec<(Vec<u8>, RowTooLargeOutcome)> {
     let told = events.all().into_iter().filter_map(|event| match event {
         Event::RowTooLarge { key, outcome, .. } => Some((key, outcome)),
         _ => None,
