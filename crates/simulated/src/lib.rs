@@ -21,6 +21,9 @@
 //!
 //! When no thread can run, or a world takes too many points, [`run`] returns with a failure and its threads
 //! stay parked.
+//!
+//! This crate is the world alone, without knowledge of a database. The program that runs the engine in it is
+//! `tools/simulate`.
 #![forbid(unsafe_code)]
 
 mod lock;

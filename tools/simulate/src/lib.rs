@@ -3,7 +3,8 @@
 //! A [`History`] is text: options, the lives of a process, the operations of its threads, the faults of its
 //! disk, the end of each life, and the schedule of the threads. [`generate()`] draws a history from a seed,
 //! [`run()`] runs it in a [world](simulated) on a disk in memory and compares all reads with a [`model`], and
-//! [`shrink()`] reduces a history that fails.
+//! [`shrink()`] reduces a history that fails. The crate `simulated` is only that world; this one is the
+//! program that runs the engine in it.
 //!
 //! Only a build under `--cfg simulate` can run one: `cargo xtask simulate`.
 #![forbid(unsafe_code)]
