@@ -23,7 +23,7 @@ struct Newest(Option<u64>);
 
 impl Newest {
     /// Records the timestamp at the end of a key, and returns the key without it.
-    fn note<'k>(&mut self, user_key: &'k [u8]) -> &'k [u8] {
+    fn record<'k>(&mut self, user_key: &'k [u8]) -> &'k [u8] {
         let (bare, timestamp) = user_key.split_at(user_key.len().saturating_sub(size_of::<u64>()));
         let mut bytes = [0; size_of::<u64>()];
         bytes[..timestamp.len()].copy_from_slice(timestamp);
@@ -33,7 +33,7 @@ impl Newest {
 
     /// Records the timestamp at the end of a key, and returns the key with the minimum timestamp instead.
     fn cut(&mut self, user_key: &[u8]) -> Vec<u8> {
-        [self.note(user_key), &[0; size_of::<u64>()]].concat()
+        [self.record(user_key), &[0; size_of::<u64>()]].concat()
     }
 }
 
@@ -46,12 +46,12 @@ pub(crate) fn newest_timestamp(memtable: &Arc<Memtable>) -> Result<Option<u64>> 
     let mut rows = memtable.cursor();
     rows.seek_to_first();
     while rows.valid() {
-        newest.note(internal_key::user_key(rows.key()));
+        newest.record(internal_key::user_key(rows.key()));
         rows.next();
     }
     rows.status()?;
     for tombstone in memtable.verified_range_tombstones(&[])?.tombstones() {
-        newest.note(&tombstone.start);
+        newest.record(&tombstone.start);
     }
     Ok(newest.0)
 }

@@ -140,7 +140,7 @@ impl DbInner {
         let on_disk = unsynced.is_some_and(|unsynced| unsynced.waits_for_disk());
         let streams = outputs[1..].iter().flat_map(|outputs| &outputs.files);
         let took = family.clock.now().saturating_sub(started);
-        family.stream_floor.note(
+        family.stream_floor.record(
             placed.len() * usize::from(on_disk),
             streams.map(|file| file.size).sum(),
             took,

@@ -34,7 +34,7 @@ impl TrackedWal {
     }
 
     /// A record was replayed.
-    pub fn note(&mut self, seqno: SeqNo) {
+    pub fn record(&mut self, seqno: SeqNo) {
         self.last_seqno = seqno;
     }
 }

@@ -68,7 +68,7 @@ impl Recovery {
     }
 
     /// Records a failure of `action` that latches the database.
-    pub fn note(&mut self, action: &str, error: &Error, resumable: bool) {
+    pub fn record(&mut self, action: &str, error: &Error, resumable: bool) {
         if self.busy {
             self.error.get_or_insert_with(|| error.clone().context(action));
         }

@@ -15,7 +15,7 @@ impl DbState {
         if self.background_error.is_none() {
             self.recovery.forget_soft_outcome();
         }
-        self.recovery.note(action, error, self.resumable);
+        self.recovery.record(action, error, self.resumable);
         self.background_error.get_or_insert_with(|| match error.kind() {
             // The text is that of RocksDB, because programs parse it.
             ErrorKind::SpaceLimit => error.clone(),

@@ -41,7 +41,7 @@ impl StreamFloor {
 
     /// Updates the minimum after a flush that wrote `tables` tables of streams, of `bytes` bytes together, in
     /// the time `took`. At most one flush of a family runs at a time.
-    pub fn note(&self, tables: usize, bytes: u64, took: Duration) {
+    pub fn record(&self, tables: usize, bytes: u64, took: Duration) {
         let (tables, floor) = (tables as u64, self.bytes());
         let in_time = u128::from(bytes) * 1_000_000_000 >= u128::from(RATE) * took.as_nanos();
         let next = match tables <= FEW || in_time {
@@ -61,29 +61,29 @@ mod tests {
     fn it_rises_after_slow_flushes_of_many_tables_alone() {
         let floor = StreamFloor::default();
         let second = Duration::from_secs(1);
-        floor.note(64, RATE, second);
-        floor.note(4, 1 << 10, second);
-        floor.note(0, 0, second);
+        floor.record(64, RATE, second);
+        floor.record(4, 1 << 10, second);
+        floor.record(0, 0, second);
         assert_eq!((floor.bytes(), floor.bytes_of_output()), (0, 0));
-        floor.note(64, 1 << 20, second);
+        floor.record(64, 1 << 20, second);
         assert_eq!((floor.bytes(), floor.bytes_of_output()), (32 << 10, MOST));
         // The second slow flush of the test writes larger tables.
-        floor.note(8, 8 << 20, second);
+        floor.record(8, 8 << 20, second);
         assert_eq!(floor.bytes(), 256 << 10);
-        floor.note(64, 1 << 20, second);
+        floor.record(64, 1 << 20, second);
         assert_eq!(floor.bytes(), 256 << 10);
     }
 
     #[test]
     fn it_falls_from_flush_to_flush() {
         let floor = StreamFloor::default();
-        floor.note(64, 1 << 20, Duration::from_secs(1));
+        floor.record(64, 1 << 20, Duration::from_secs(1));
         let flushes = (1..1000).find(|_| {
-            floor.note(0, 0, Duration::ZERO);
+            floor.record(0, 0, Duration::ZERO);
             floor.bytes() < 16 << 10
         });
         assert_eq!(flushes, Some(177));
-        (0..5000).for_each(|_| floor.note(0, 0, Duration::ZERO));
+        (0..5000).for_each(|_| floor.record(0, 0, Duration::ZERO));
         assert_eq!(floor.bytes(), 0);
     }
 }

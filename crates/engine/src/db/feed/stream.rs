@@ -152,7 +152,7 @@ impl UpdateStream {
         let sequence = operations.sequence();
         let mut marks = Marks::default();
         for operation in operations.clone() {
-            marks.note(&operation?);
+            marks.record(&operation?);
         }
         if marks.is_empty() {
             return Ok(Some(Update {
@@ -216,7 +216,7 @@ struct Marks {
 }
 
 impl Marks {
-    fn note(&mut self, operation: &Operation<'_>) {
+    fn record(&mut self, operation: &Operation<'_>) {
         match *operation {
             Operation::EndPrepare { xid } => self.prepared.push(xid.to_vec()),
             Operation::Commit { xid } => self.committed.push(xid.to_vec()),

@@ -454,7 +454,7 @@ impl<'a> WalReplay<'a> {
             return Err(self.in_wal(error));
         }
         self.end = self.reader.record_end();
-        self.tracked.note(seqno);
+        self.tracked.record(seqno);
         let replayed = &mut *self.replayed;
         replayed.next_seqno = Some(if acknowledged { next } else { seqno });
         replayed.ends_open = applied.ends_open;

@@ -219,7 +219,7 @@ struct Relations {
 }
 
 impl Relations {
-    fn note(&mut self, deleting: usize, rows: usize, side: Option<Side>, key: &[u8], zeroed: bool) {
+    fn record(&mut self, deleting: usize, rows: usize, side: Option<Side>, key: &[u8], zeroed: bool) {
         let evidence = self.evidence.entry((deleting, rows, side)).or_default();
         if evidence.first.is_empty() && evidence.last.is_empty() {
             evidence.first = key.to_vec();
@@ -466,11 +466,11 @@ fn relate(
                     .lowest_numbered
                     .is_none_or(|lowest| lowest > covering);
             if side.is_some() && kept && cmp.timestamp_size() == 0 {
-                found.note(table, rows.table, side, key, true);
+                found.record(table, rows.table, side, key, true);
             } else if rows.oldest < covering && rows.newest < covering {
                 found.older[table].insert(rows.table);
             } else {
-                found.note(table, rows.table, side, key, false);
+                found.record(table, rows.table, side, key, false);
             }
         }
     }

@@ -70,7 +70,7 @@ impl Pace {
         };
     }
 
-    fn note(&mut self, bytes: u64) {
+    fn record(&mut self, bytes: u64) {
         self.deleted = self.deleted.saturating_add(bytes);
         self.due = self.began;
         if self.rate > 0 {
@@ -293,7 +293,7 @@ impl Trash {
             statistics.record_tick(Ticker::FilesDeletedFromTrashQueue, 1);
         }
         let mut queue = self.queue.lock();
-        queue.pace.note(bytes);
+        queue.pace.record(bytes);
         self.log(InfoLogLevel::Info, || {
             let penalty = queue.pace.due.saturating_sub(queue.pace.began).as_micros();
             match queue.pace.rate > 0 {
