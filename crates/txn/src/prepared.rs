@@ -48,6 +48,9 @@ impl Transaction {
     /// locks on everything that it has read, and validates it: `Busy` if another has written it; the locks
     /// are then kept until it is rolled back.
     ///
+    /// Rows that are written after the prepare go into the WAL with the commit: before it, a crash takes
+    /// them.
+    ///
     /// # Errors
     ///
     /// `InvalidArgument` without a name, if it was prepared or has ended, and for an optimistic transaction;
@@ -79,7 +82,10 @@ impl Transaction {
             .db
             .prepare(&self.name, self.batch.write_batch(), &self.write_options);
         match prepared {
-            Ok(()) => self.state.set(TransactionState::Prepared),
+            Ok(()) => {
+                self.batch.seal();
+                self.state.set(TransactionState::Prepared);
+            }
             Err(_) => {
                 if let Some(locking) = self.locking() {
                     locking.request.expires = expires;

@@ -3,6 +3,7 @@
 use base::{Error, ErrorKind, Result};
 
 use crate::lock::tracker::LockTracker;
+use crate::state::TransactionState;
 use crate::transaction::{Control, SavePoint, Transaction};
 
 impl Transaction {
@@ -20,8 +21,14 @@ impl Transaction {
     }
 
     /// Undoes the writes since the newest save point, releases keys that were first locked since, and removes
-    /// the save point. `NotFound` if there is none.
+    /// the save point. `NotFound` if there is none; `InvalidArgument` for a transaction with locks that was
+    /// prepared or has ended.
     pub fn rollback_to_save_point(&mut self) -> Result<()> {
+        if matches!(self.control, Control::Locks(_)) && self.state() != TransactionState::Started {
+            return Err(Error::invalid_argument(
+                "Transaction is beyond state for rollback.",
+            ));
+        }
         let point = self.save_points.pop().ok_or_else(no_save_point)?;
         self.snapshot = point.snapshot;
         self.snapshot_needed = point.snapshot_needed;

@@ -73,7 +73,7 @@ pub(crate) struct SavePoint {
 /// [`TransactionDB`](crate::TransactionDB) or [`OptimisticTransactionDB`](crate::OptimisticTransactionDB).
 ///
 /// Only one thread may use it at a time. When it is dropped, it releases its locks and discards uncommitted
-/// writes; if it was prepared, it stays prepared, without locks, and
+/// writes; if it was prepared, it stays prepared, with the rows that it then had and without locks, and
 /// [`get_all_prepared_transactions`](crate::TransactionDB::get_all_prepared_transactions) returns it.
 pub struct Transaction {
     pub(crate) db: Db,
@@ -221,7 +221,7 @@ impl Transaction {
     }
 
     /// The rows that the transaction writes, to read and to add to: RocksDB's `GetWriteBatch`. Rows added
-    /// there are neither locked nor tracked nor counted.
+    /// there are neither locked nor tracked nor counted. Rows that were prepared stay in it.
     pub fn indexed_batch(&mut self) -> &mut WriteBatchWithIndex {
         &mut self.batch
     }
@@ -323,7 +323,8 @@ impl Transaction {
     /// Discards the writes of the transaction and releases its locks. The snapshot stays.
     pub(crate) fn clear(&mut self) {
         self.release_all();
-        self.batch.clear();
+        // A prepared transaction's batch is sealed: it would keep its rows.
+        self.batch = WriteBatchWithIndex::new();
         self.commit_time_batch.clear();
         self.save_points.clear();
         self.counts = Counts::default();
@@ -444,6 +445,8 @@ impl Drop for Transaction {
         }
         match self.state.get() {
             TransactionState::Prepared => {
+                // The rows that were written since it was prepared are discarded.
+                self.batch.clear();
                 let batch = std::mem::take(&mut self.batch).into_write_batch();
                 locking.shared.park(&self.name, Arc::new(batch));
             }

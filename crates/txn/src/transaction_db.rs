@@ -313,6 +313,7 @@ impl TransactionDB {
         let mut transaction = self.begin_transaction(&write_options, &options);
         transaction.name = name;
         transaction.batch = WriteBatchWithIndex::from(batch.clone());
+        transaction.batch.seal();
         transaction.state.set(TransactionState::Prepared);
         transaction
     }

@@ -45,13 +45,18 @@ impl Worker<'_> {
                 db.begin_transaction(&options, &how)
             }
         };
-        transaction.rebuild_from_write_batch(batch)?;
+        let prepares = matches!(transactions, Transactions::Locked(_)) && self.one_in(3);
+        // The rows of some transactions are all written after the prepare: the commit must keep them too.
+        let is_late = prepares && self.one_in(4);
+        if !is_late {
+            transaction.rebuild_from_write_batch(batch)?;
+        }
         if self.one_in(8) {
             transaction.set_save_point();
             transaction.rebuild_from_write_batch(batch)?;
             transaction.rollback_to_save_point()?;
         }
-        if matches!(transactions, Transactions::Locked(_)) && self.one_in(3) {
+        if prepares {
             // A prepared transaction must be ended, however long that takes.
             options.no_slowdown = false;
             transaction.set_write_options(options.clone());
@@ -69,6 +74,9 @@ impl Worker<'_> {
                 let families: Vec<_> = families.iter().map(|family| (**family).clone()).collect();
                 let _ = self.open.db.flush_cf(&families);
             }
+        }
+        if is_late {
+            transaction.rebuild_from_write_batch(batch)?;
         }
         if self.one_in(8) {
             transaction.rollback()?;

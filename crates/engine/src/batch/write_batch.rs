@@ -49,8 +49,9 @@ pub struct WriteBatch {
 
 /// The state of a batch at a save point.
 #[derive(Clone, Copy)]
-struct SavePoint {
-    len: usize,
+pub(crate) struct SavePoint {
+    /// The size of the batch in bytes.
+    pub len: usize,
     count: u32,
     /// `None` if the batch had no checksums at the save point.
     protection: Option<ProtectionMark>,
@@ -217,18 +218,39 @@ impl WriteBatch {
 
     /// Records the current state for a later rollback. Save points nest.
     pub fn set_save_point(&mut self) {
-        self.save_points.push(SavePoint {
+        self.save_points.push(self.state());
+    }
+
+    /// The current state, for [`clear_to`](Self::clear_to).
+    pub(crate) fn state(&self) -> SavePoint {
+        SavePoint {
             len: self.rep.len(),
             count: self.count(),
             protection: self.protection.as_deref().map(BatchProtection::mark),
             had_refused: self.refused.is_some(),
-        });
+        }
+    }
+
+    /// The newest save point.
+    pub(crate) fn newest_save_point(&self) -> Option<SavePoint> {
+        self.save_points.last().copied()
+    }
+
+    /// Removes the operations added since the batch had the state `point`, and all save points.
+    pub(crate) fn clear_to(&mut self, point: SavePoint) {
+        self.save_points.clear();
+        self.return_to(point);
     }
 
     /// Removes the operations added since the newest save point, and the save point. `NotFound` if there is
     /// none.
     pub fn rollback_to_save_point(&mut self) -> Result<()> {
         let point = self.save_points.pop().ok_or_else(no_save_point)?;
+        self.return_to(point);
+        Ok(())
+    }
+
+    fn return_to(&mut self, point: SavePoint) {
         self.rep.truncate(point.len);
         self.rep[8..HEADER_LEN].copy_from_slice(&point.count.to_le_bytes());
         self.refused = self.refused.take().filter(|_| point.had_refused);
@@ -237,7 +259,6 @@ impl WriteBatch {
             // The batch got its checksums after the save point, including those of the older operations.
             (protection, _) => *protection = None,
         }
-        Ok(())
     }
 
     /// Removes the newest save point and keeps the operations. `NotFound` if there is none.

@@ -41,6 +41,7 @@ use crate::state::db_inner::RECOVERY_JOB;
 use crate::state::db_state::PreparedSection;
 use crate::state::db_state::{DbState, LiveWal};
 use crate::state::log_and_apply::manifest_state;
+use crate::state::section_rows::SectionRows;
 use crate::state::sections::Sections;
 use crate::write::predecessor::Predecessor;
 use crate::write::two_phase::encode_section;
@@ -184,6 +185,7 @@ impl DbInner {
             log.add_record_and_flush(&record)?;
             let section = PreparedSection {
                 wal: number,
+                rows: SectionRows::of(batch),
                 recovered: Some(Arc::new(batch.clone())),
             };
             state.sections.insert(name.to_vec(), section);

@@ -23,6 +23,7 @@ use crate::state::compaction_job::CompactionJob;
 use crate::state::error_state::Recovery;
 use crate::state::level_stats::FamilyStats;
 use crate::state::range_latch::RangeLatch;
+use crate::state::section_rows::SectionRows;
 use crate::state::super_version::SuperVersion;
 use crate::stats::StallTotal;
 
@@ -177,6 +178,8 @@ impl Recorded {
 pub(crate) struct PreparedSection {
     /// The number of the WAL that holds the section.
     pub wal: u64,
+    /// The rows that its commit must begin with.
+    pub rows: SectionRows,
     /// The rows of the section, if recovery found the section. Otherwise its transaction has the rows.
     pub recovered: Option<Arc<WriteBatch>>,
 }

@@ -27,6 +27,7 @@ pub(crate) mod removals;
 pub(crate) mod replaced;
 pub(crate) mod samples;
 pub(crate) mod secondary;
+pub(crate) mod section_rows;
 pub(crate) mod sections;
 pub(crate) mod snapshot;
 pub(crate) mod stalls;

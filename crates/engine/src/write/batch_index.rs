@@ -25,7 +25,7 @@ use memtable::{Memtable, MemtableOptions};
 
 use super::pipeline::{check_row, deletion_kind};
 use crate::batch::operation::HEADER_LEN;
-use crate::batch::write_batch::WriteBatch;
+use crate::batch::write_batch::{SavePoint, WriteBatch};
 use crate::files::blob_cache::BlobRead;
 use crate::files::pinned_value::PinnedValue;
 use crate::read::db_iterator::DbIterator;
@@ -104,6 +104,8 @@ struct FamilyIndex {
 #[derive(Default)]
 pub struct WriteBatchWithIndex {
     batch: WriteBatch,
+    /// The state of the batch when it was [sealed](Self::seal).
+    sealed: Option<SavePoint>,
     /// The order of the default family's keys in reads without a family; `None`: bytewise.
     backup_comparator: Option<UserComparator>,
     families: RefCell<HashMap<u32, FamilyIndex>>,
@@ -159,9 +161,19 @@ impl WriteBatchWithIndex {
         self.batch.is_empty()
     }
 
-    /// Removes all operations and save points.
+    /// Keeps the present operations in the batch for good: [`clear`](Self::clear) and
+    /// [`rollback_to_save_point`](Self::rollback_to_save_point) remove only those that are added later. A
+    /// transaction seals what it has prepared.
+    pub fn seal(&mut self) {
+        self.sealed = Some(self.batch.state());
+    }
+
+    /// Removes all operations that are not [sealed](Self::seal), and all save points.
     pub fn clear(&mut self) {
-        self.batch.clear();
+        match self.sealed {
+            Some(sealed) => self.batch.clear_to(sealed),
+            None => self.batch.clear(),
+        }
         self.families.get_mut().clear();
     }
 
@@ -182,8 +194,16 @@ impl WriteBatchWithIndex {
     }
 
     /// Removes the operations added since the newest save point, and the save point. The next reads index the
-    /// batch again. `NotFound` if there is none.
+    /// batch again. `NotFound` if there is none; `InvalidArgument`, and no change, if operations since then
+    /// are [sealed](Self::seal).
     pub fn rollback_to_save_point(&mut self) -> Result<()> {
+        if let (Some(sealed), Some(point)) = (self.sealed, self.batch.newest_save_point())
+            && point.len < sealed.len
+        {
+            return Err(Error::invalid_argument(
+                "the save point is older than rows that were prepared",
+            ));
+        }
         self.batch.rollback_to_save_point()?;
         self.families.get_mut().clear();
         Ok(())

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! prepare    BeginPrepare, rows, EndPrepare NAME     to the WAL alone; no row takes a sequence number
-//! commit     [rows of its own] Commit NAME           to the WAL; the rows of both go into memtables, numbered from the marker's record on
+//! commit     [rows of its own] Commit NAME [rows]    to the WAL; all rows go into memtables, numbered from the marker's record on
 //! rollback   Rollback NAME                           to the WAL; there are no rows
 //! ```
 //!
@@ -11,6 +11,8 @@
 //! next record. The rows of a section are in no other record, so its WAL is kept: first while the section is
 //! outstanding, then while its rows are in memtables that are not flushed. A replay finds the marker in a
 //! later WAL and needs the section too. Each memtable remembers the oldest such WAL.
+//!
+//! Rows that were added to the transaction after it was prepared are in no section: they follow the marker.
 //!
 //! The two changes of these records, in `sections` and in the memtables, are made under the write queue's
 //! lock: neither WAL nor memtable is switched between a record and its bookkeeping.
@@ -37,6 +39,7 @@ use crate::state::db_inner::DbInner;
 use crate::state::db_state::PreparedSection;
 use crate::state::db_state::{APPEND_TO_WAL, DbState};
 use crate::state::handle::Db;
+use crate::state::section_rows::SectionRows;
 use crate::state::write_queue::WriteSize;
 use crate::state::writer::Writer;
 
@@ -69,10 +72,11 @@ pub struct RecoveredTransaction {
     pub batch: Arc<WriteBatch>,
 }
 
-/// The effect of a record on a section.
+/// The effect of a record on a section, whose rows are given.
 enum Mark<'a> {
-    Prepare,
-    Commit(&'a WriteBatch),
+    Prepare(SectionRows),
+    /// The batch begins with the rows of the section.
+    Commit(SectionRows, &'a WriteBatch),
     Rollback,
 }
 
@@ -88,20 +92,23 @@ impl Db {
         let inner = self.inner();
         inner.check_two_phase()?;
         inner.check_section(options, batch)?;
-        let record = encode_section(batch, name);
+        let (rows, record) = (SectionRows::of(batch), encode_section(batch, name));
         inner
-            .commit_marked(options, name, Mark::Prepare, record, WriteBatch::new())
+            .commit_marked(options, name, Mark::Prepare(rows), record, WriteBatch::new())
             .map(drop)
     }
 
-    /// Makes the batch that was [prepared](Self::prepare) under `name` visible. `rows` are its rows, and the
-    /// rows of `commit_time`, which are written with the marker, come before them. Returns the sequence
-    /// number of the first row. The marker is written to the WAL even with
-    /// [`disable_wal`](WriteOptions::disable_wal): without it the next recovery would consider the
-    /// transaction outstanding. Rows of families that were dropped meanwhile are ignored.
+    /// Makes the batch that was [prepared](Self::prepare) under `name` visible. `rows` begins with its rows.
+    /// The rows of `commit_time` come before them. These, and the rows that follow the prepared ones in
+    /// `rows`, are written with the marker. Returns the sequence number of the first row.
+    ///
+    /// The marker is written to the WAL even with [`disable_wal`](WriteOptions::disable_wal): without it the
+    /// next recovery would consider the transaction outstanding. Rows of families that were dropped meanwhile
+    /// are ignored.
     ///
     /// # Errors
-    /// `InvalidArgument` if no section of that name is outstanding; the errors of [`write`](Self::write).
+    /// `InvalidArgument` if no section of that name is outstanding, or if `rows` does not begin with its
+    /// rows; the errors of [`write`](Self::write).
     pub fn commit_prepared(
         &self,
         name: &[u8],
@@ -110,12 +117,15 @@ impl Db {
         options: &WriteOptions,
     ) -> Result<SeqNo> {
         let inner = self.inner();
+        inner.check_open()?;
         inner.check_section(options, commit_time)?;
-        let record = encode_commit(commit_time, name);
+        let section = inner.state.lock().outstanding(name)?.rows;
+        let (late, count) = section.behind(rows).ok_or_else(|| other_rows(name))?;
+        let record = encode_commit(commit_time, name, late, count);
         let mut all = commit_time.clone();
         all.append(rows);
         inner.stats.count(Ticker::KeysWritten, u64::from(all.count()));
-        inner.commit_marked(options, name, Mark::Commit(rows), record, all)
+        inner.commit_marked(options, name, Mark::Commit(section, rows), record, all)
     }
 
     /// Rolls back the batch that was [prepared](Self::prepare) under `name`.
@@ -310,15 +320,29 @@ impl DbState {
         self.marked && self.sections.is_empty() && self.background_error.is_none()
     }
 
-    /// `InvalidArgument` for a section that exists already, or that does not exist.
-    fn check_mark(&self, name: &[u8], mark: &Mark<'_>) -> Result<()> {
-        match (mark, self.sections.contains_key(name)) {
-            (Mark::Prepare, true) => Err(Error::invalid_argument("Transaction name must be unique.")),
-            (Mark::Commit(_) | Mark::Rollback, false) => Err(Error::invalid_argument(format!(
+    /// The outstanding section `name`, or `InvalidArgument`.
+    fn outstanding(&self, name: &[u8]) -> Result<&PreparedSection> {
+        self.sections.get(name).ok_or_else(|| {
+            Error::invalid_argument(format!(
                 "no transaction is prepared under the name {}",
                 name.escape_ascii()
-            ))),
-            _ => Ok(()),
+            ))
+        })
+    }
+
+    /// `InvalidArgument` for a section that exists already, that does not exist, or that has other rows.
+    fn check_mark(&self, name: &[u8], mark: &Mark<'_>) -> Result<()> {
+        match mark {
+            Mark::Prepare(_) if self.sections.contains_key(name) => {
+                Err(Error::invalid_argument("Transaction name must be unique."))
+            }
+            Mark::Prepare(_) => Ok(()),
+            Mark::Rollback => self.outstanding(name).map(drop),
+            Mark::Commit(rows, _) => match self.outstanding(name)?.rows == *rows {
+                true => Ok(()),
+                // Another thread has ended the transaction meanwhile, and prepared another of the same name.
+                false => Err(other_rows(name)),
+            },
         }
     }
 
@@ -327,14 +351,15 @@ impl DbState {
     fn record_mark(&mut self, name: &[u8], mark: &Mark<'_>) {
         self.marked = true;
         match mark {
-            Mark::Prepare => {
+            Mark::Prepare(rows) => {
                 let section = PreparedSection {
                     wal: self.current_wal(),
+                    rows: *rows,
                     recovered: None,
                 };
                 self.sections.insert(name.to_vec(), section);
             }
-            Mark::Commit(rows) => {
+            Mark::Commit(_, rows) => {
                 if let Some(section) = self.sections.remove(name) {
                     self.refer_to_section(section.wal, rows);
                 }
@@ -343,7 +368,9 @@ impl DbState {
         }
     }
 
-    /// The caller calls this function before memtables take the rows of a section in WAL `wal`.
+    /// The caller calls this function before memtables take the rows of a section in WAL `wal`. `rows` also
+    /// has the rows behind the marker: a replay numbers them after those of the section, so it needs the
+    /// section as long as it needs them.
     fn refer_to_section(&mut self, wal: u64, rows: &WriteBatch) {
         let mut last = None;
         for id in rows
@@ -374,11 +401,23 @@ pub(crate) fn encode_section(batch: &WriteBatch, name: &[u8]) -> Vec<u8> {
     record
 }
 
-fn encode_commit(commit_time: &WriteBatch, name: &[u8]) -> Vec<u8> {
-    let mut record = commit_time.data().to_vec();
+/// The record of a commit. `late` are operations, `count` of them rows, that follow those of the section.
+fn encode_commit(commit_time: &WriteBatch, name: &[u8], late: &[u8], count: u32) -> Vec<u8> {
+    let mut record = Vec::with_capacity(commit_time.data_size() + name.len() + late.len() + 6);
+    record.extend_from_slice(commit_time.data());
     record.push(tag::COMMIT);
     coding::put_length_prefixed(&mut record, name);
+    record.extend_from_slice(late);
+    let count = commit_time.count().saturating_add(count);
+    record[HEADER_LEN - 4..HEADER_LEN].copy_from_slice(&count.to_le_bytes());
     record
+}
+
+fn other_rows(name: &[u8]) -> Error {
+    Error::invalid_argument(format!(
+        "the batch does not begin with the rows that were prepared under the name {}",
+        name.escape_ascii()
+    ))
 }
 
 fn encode_rollback(name: &[u8]) -> Vec<u8> {

@@ -3,6 +3,7 @@
 mod anomalies;
 mod common;
 mod history;
+mod late_writes;
 mod optimistic;
 mod pessimistic;
 mod ranges;

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use esker::{ColumnFamilyOptions, Options};
+use esker::{ColumnFamilyOptions, Db, Options};
 use esker_txn::{Transaction, TransactionDB};
 use testkit::oracle;
 
@@ -99,6 +99,56 @@ fn prepare(db: &TransactionDB, name: &str) -> Transaction {
     }
     transaction.prepare().unwrap();
     transaction
+}
+
+/// RocksDB writes rows that follow the prepare to memtables alone. Esker writes them behind the marker of the
+/// commit, where RocksDB's recovery gives them the same sequence numbers.
+#[test]
+fn rocksdb_reads_the_rows_that_were_written_after_the_prepare() {
+    if oracle::librocksdb().is_none() {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("db");
+    let db = open(&dir);
+    db.db().put(b"before", b"esker").unwrap();
+    let mut transaction = prepare(&db, "x");
+    let other = prepare(&db, "y");
+    let family = family(db.db());
+    transaction.put_cf(&family, b"x3", b"late").unwrap();
+    transaction.put_cf(&family, b"x1", b"late").unwrap();
+    transaction.delete_cf(&family, b"x2").unwrap();
+    transaction.commit_time_write_batch().put(b"own", b"esker");
+    transaction.commit().unwrap();
+    db.db().flush_wal(true).unwrap();
+    let sequence = db.db().latest_sequence_number();
+    let copy = place.path().join("copy");
+    std::fs::create_dir(&copy).unwrap();
+    for file in std::fs::read_dir(&dir).unwrap() {
+        let file = file.unwrap();
+        std::fs::copy(file.path(), copy.join(file.file_name())).unwrap();
+    }
+    drop((transaction, other, db));
+    let theirs = |what: &[&str]| rocksdb(oracle::librocksdb().unwrap(), &copy, what);
+    assert_eq!(
+        theirs(&["get=x1", "get=x2", "get=x3", "get=own"]),
+        "prepared: y\nx1: late\nx2: -\nx3: late\nown: esker\n"
+    );
+    // RocksDB's recovery has written the rows to a table.
+    let recovered = Options {
+        allow_2pc: true,
+        ..Options::default()
+    };
+    let tables = Db::open_read_only(&recovered, &copy).unwrap().live_files();
+    assert_eq!(
+        tables.iter().map(|table| table.largest_seqno).max(),
+        Some(sequence)
+    );
+    assert_eq!(theirs(&["commit=y", "get=y1"]), "prepared: y\ny1: esker\n");
+    let db = open(&copy);
+    let seen =
+        ["x1", "x2", "x3", "y2"].map(|key| get(db.db(), &super::common::family(db.db()), key.as_bytes()));
+    assert_eq!(seen, ["late", "-", "late", "esker"]);
 }
 
 fn names(found: &[Transaction]) -> Vec<String> {

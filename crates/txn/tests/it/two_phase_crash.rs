@@ -231,6 +231,20 @@ impl Promised {
 /// A transaction in progress, and its rows.
 type Open = (Transaction, Vec<Row>);
 
+/// Merges the next operand into a random key, unless another transaction has locked it.
+fn merge_somewhere(
+    rng: &mut TestRng,
+    transaction: &mut Transaction,
+    families: &[ColumnFamily],
+    next: &mut u64,
+) -> Option<Row> {
+    let (family, key) = (rng.pick(families).clone(), vec![b'a' + rng.u8(..5)]);
+    let operand = next.to_string();
+    *next += 1;
+    transaction.merge_cf(&family, &key, operand.as_bytes()).ok()?;
+    Some((family.name().to_owned(), key, operand))
+}
+
 /// Random transactions over two families, all of them synced, mixed with unsynced rows, flushes, compactions
 /// and crashes at any moment between two steps.
 #[test]
@@ -253,13 +267,8 @@ fn random_histories_keep_what_they_promised() {
                     let mut transaction = begin_synced(&db, &next.to_be_bytes());
                     let mut rows = Vec::new();
                     for _ in 0..rng.usize(1..4) {
-                        let (family, key) = (rng.pick(&families).clone(), vec![b'a' + rng.u8(..5)]);
-                        let operand = next.to_string();
-                        if transaction.merge_cf(&family, &key, operand.as_bytes()).is_ok() {
-                            rows.push((family.name().to_owned(), key, operand));
-                        }
+                        rows.extend(merge_somewhere(&mut rng, &mut transaction, &families, &mut next));
                     }
-                    next += 1;
                     open_ones.push((transaction, rows));
                 }
                 6..=9 if !open_ones.is_empty() => {
@@ -270,6 +279,9 @@ fn random_histories_keep_what_they_promised() {
                         promised
                             .prepared
                             .insert(transaction.name().to_vec(), rows.clone());
+                    } else {
+                        // The commit writes this row. A crash takes it.
+                        rows.extend(merge_somewhere(&mut rng, transaction, &families, &mut next));
                     }
                 }
                 10..=13 if !open_ones.is_empty() => {
