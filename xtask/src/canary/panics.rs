@@ -5,6 +5,20 @@ use super::Catcher::Tests;
 
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
+        name: "a commit of two phases whose insertion panics stops no writes",
+        file: "crates/engine/src/write/two_phase.rs",
+        right: "        match catch(|| self.insert(commit, None, first)).and_then(|inserted| inserted) {\n",
+        wrong: "        match self.insert(commit, None, first) {\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "panics_in_writes"]),
+    },
+    Canary {
+        name: "a marker whose append panics stops no writes",
+        file: "crates/engine/src/write/two_phase.rs",
+        right: "        let logged = catch(|| self.log_marked(&mut writer, options, name, mark, &record, last, &action));\n        if let Err(error) = logged.and_then(|logged| logged) {\n",
+        wrong: "        let logged = self.log_marked(&mut writer, options, name, mark, &record, last, &action);\n        if let Err(error) = logged {\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "panics_in_writes"]),
+    },
+    Canary {
         name: "a write goes on after one whose comparator panicked behind its WAL record",
         file: "crates/engine/src/write/pipeline.rs",
         right: "        self.latch(action, error.clone());\n        error\n    }\n",

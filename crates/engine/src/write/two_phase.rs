@@ -175,7 +175,8 @@ impl DbInner {
         if options.before_images {
             return Err(Error::not_supported("before_images of two-phase writes"));
         }
-        self.check_batch(options, batch).map(drop)
+        // Keys of range deletions are compared.
+        catch_or_fail(|| self.check_batch(options, batch)).map(drop)
     }
 
     fn commit_marked(

@@ -20,6 +20,7 @@ fn options(fs: &MemFs) -> Options {
     Options {
         create_if_missing: true,
         fs: Arc::new(fs.clone()),
+        allow_2pc: true,
         column_family: ColumnFamilyOptions {
             merge_operator: base::merge::builtin("stringappend"),
             prefix_extractor: base::prefix::builtin("fixed:2"),
@@ -132,6 +133,29 @@ const WRITES: &[Write] = &[
     }),
 ];
 
+/// Prepares a transaction under the name `x` and commits it, with two rows that were not prepared.
+fn in_two_phases(db: &Db, deletes_range: bool) -> Result<()> {
+    let mut rows = batch();
+    if deletes_range {
+        rows.delete_range(b"k30", b"k305");
+    }
+    db.prepare(b"x", &rows, &synced())?;
+    rows.put(b"k07x", b"");
+    let mut own = WriteBatch::new();
+    own.put(b"k08x", b"");
+    db.commit_prepared(b"x", &own, &rows, &synced()).map(drop)
+}
+
+/// Both ends of transactions in two phases. They change the same rows as `WRITES`.
+const TWO_PHASE_WRITES: &[Write] = &[
+    ("commit", |db| in_two_phases(db, false)),
+    ("commit of a range deletion", |db| in_two_phases(db, true)),
+    ("rollback", |db| {
+        db.prepare(b"x", &batch(), &synced())?;
+        db.rollback_prepared(b"x", &synced())
+    }),
+];
+
 const MODES: [RecoveryMode; 4] = [
     RecoveryMode::TolerateCorruptedTailRecords,
     RecoveryMode::AbsoluteConsistency,
@@ -150,6 +174,11 @@ fn check_reopened(fs: &MemFs, modes: &[RecoveryMode], acknowledged: &Rows, what:
         for (key, value) in acknowledged {
             let found = there.get(key);
             assert!(found == Some(value) || key == b"k30", "{what}: {mode:?}: {key:?}");
+        }
+        for transaction in db.recovered_transactions() {
+            let (name, none) = (&transaction.name, WriteBatch::new());
+            db.commit_prepared(name, &none, &transaction.batch, &synced())
+                .unwrap();
         }
         db.put(b"later", b"").unwrap();
         db.close().unwrap();
@@ -224,6 +253,25 @@ fn a_write_whose_code_panics_fails_by_name_and_loses_nothing() {
                 _ => 1,
             };
             assert!(before >= least, "{what}: {site:?} was not met");
+        }
+    }
+}
+
+#[test]
+fn a_phase_whose_code_panics_fails_by_name_and_loses_nothing() {
+    for (what, write) in TWO_PHASE_WRITES {
+        for site in [Site::Compare, Site::Prefix, Site::FileOperation] {
+            let mut before = 0;
+            while panics_once(what, *write, site, before) {
+                before += 1;
+            }
+            let least = match (*what, site) {
+                // A rollback inserts nothing.
+                ("rollback", Site::Compare | Site::Prefix) => 0,
+                ("rollback", _) => 2,
+                _ => 1,
+            };
+            assert!(before >= least, "{what}: {site:?} was met {before} times");
         }
     }
 }
