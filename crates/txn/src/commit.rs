@@ -27,7 +27,8 @@ impl Transaction {
     /// first ([`skip_prepare`](crate::TransactionOptions::skip_prepare)), or if it has rows in its
     /// commit-time batch and was not prepared. `Busy` for an optimistic transaction if another has written a
     /// key that it tracks, and for a serializable one if another has written something that it has read.
-    /// Those of [`Db::write`](esker::Db::write).
+    /// `TimedOut` for a prepared serializable one if another has locked what it has read since it was
+    /// prepared. Those of [`Db::write`](esker::Db::write).
     pub fn commit(&mut self) -> Result<()> {
         match &self.control {
             Control::Validation { .. } => self.commit_optimistic(),
@@ -105,6 +106,10 @@ impl Transaction {
     }
 
     fn commit_prepared(&mut self) -> Result<()> {
+        if let Some(reads) = self.reads.clone() {
+            // The reads since the prepare.
+            self.lock_reads(&reads)?;
+        }
         self.state.set(TransactionState::AwaitingCommit);
         let committed = self.db.commit_prepared(
             &self.name,

@@ -32,6 +32,7 @@ mod optimistic;
 mod options;
 mod prepared;
 mod ranges;
+mod read_locks;
 mod read_set;
 mod reads;
 mod save_points;

@@ -1,13 +1,10 @@
 //! The first phase of a two-phase commit: a transaction gets a name and is prepared.
 
-use base::{Error, ErrorKind, Result};
+use base::{Error, Result};
 
 use crate::commit::{expired, not_in_state};
-use crate::key_range::KeyRange;
-use crate::read_set::ReadSet;
 use crate::state::TransactionState;
-use crate::tracking::Tracking;
-use crate::transaction::{Control, Locking, Transaction};
+use crate::transaction::{Control, Transaction};
 
 /// The size of the longest name in bytes.
 const LONGEST_NAME: usize = 512;
@@ -49,7 +46,7 @@ impl Transaction {
     /// are then kept until it is rolled back.
     ///
     /// Rows that are written after the prepare go into the WAL with the commit: before it, a crash takes
-    /// them.
+    /// them. Reads of a serializable transaction after the prepare are locked and validated by the commit.
     ///
     /// # Errors
     ///
@@ -94,52 +91,5 @@ impl Transaction {
             }
         }
         prepared
-    }
-
-    fn locking(&mut self) -> Option<&mut Locking> {
-        match &mut self.control {
-            Control::Locks(locking) => Some(locking),
-            Control::Validation { .. } => None,
-        }
-    }
-
-    /// Takes shared locks on everything that a serializable transaction has read, and then validates it: from
-    /// then on it cannot change until the transaction ends.
-    fn lock_reads(&mut self, reads: &ReadSet) -> Result<()> {
-        if self
-            .locking()
-            .is_some_and(|locking| locking.skip_concurrency_control)
-        {
-            return Err(Error::not_supported(
-                "a serializable transaction without locks cannot be prepared",
-            ));
-        }
-        let reads = reads.lock();
-        for key in reads.keys() {
-            let family = self.family_by_id(key.family)?;
-            // A key that the transaction has locked exclusively stays locked exclusively.
-            if self.tracked.get(key.family, key.key).is_none() {
-                self.lock_for_update(&family, key.key, false, false)?;
-            }
-            if self
-                .db
-                .newest_sequence_number(&family, key.key, key.since)?
-                .is_some()
-            {
-                return Err(Error::new(ErrorKind::Busy, ""));
-            }
-        }
-        for range in reads.ranges() {
-            let family = self.family_by_id(range.family)?;
-            let locked = KeyRange {
-                begin: range.begin.map(<[u8]>::to_vec),
-                end: range.end.map(<[u8]>::to_vec),
-            };
-            self.track_range(&family, locked, false, Tracking::Untracked)?;
-            if self.db.is_range_written(&family, &range)? {
-                return Err(Error::new(ErrorKind::Busy, ""));
-            }
-        }
-        Ok(())
     }
 }

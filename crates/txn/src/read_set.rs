@@ -23,6 +23,8 @@ pub(crate) struct Reads {
     mixed: bool,
     families: HashMap<u32, FamilyReads>,
     last_iterator: u64,
+    /// The number of reads and of movements of iterators so far.
+    recorded: u64,
 }
 
 #[derive(Debug)]
@@ -55,6 +57,7 @@ impl ReadSet {
 impl Reads {
     /// Records the moment of a read.
     fn read_at(&mut self, snapshot: &Snapshot) {
+        self.recorded += 1;
         match &self.oldest {
             None => self.oldest = Some(snapshot.clone()),
             Some(oldest) => {
@@ -103,6 +106,7 @@ impl Reads {
 
     /// Records that the iterator begins to pass a new range.
     pub fn begin_to_pass(&mut self, family: &ColumnFamily, iterator: u64, range: KeyRange, seqno: SeqNo) {
+        self.recorded += 1;
         let own = self.family(family);
         if let Some(before) = own.passing.insert(iterator, ReadRange { range, seqno }) {
             own.add(before);
@@ -138,6 +142,7 @@ impl Reads {
     }
 
     fn passing(&mut self, family: u32, iterator: u64) -> Option<(UserComparator, &mut ReadRange)> {
+        self.recorded += 1;
         let own = self.families.get_mut(&family)?;
         Some((own.comparator.clone(), own.passing.get_mut(&iterator)?))
     }
@@ -155,6 +160,11 @@ impl Reads {
     /// moment is its place in the serial order.
     pub fn is_one_moment(&self) -> bool {
         !self.mixed
+    }
+
+    /// A number that rises with each read: the set has not changed since the number was the same.
+    pub fn recorded(&self) -> u64 {
+        self.recorded
     }
 
     /// The keys, with the sequence numbers as of which they were read.

@@ -44,6 +44,8 @@ pub(crate) struct Locking {
     pub request: LockRequest,
     pub skip_prepare: bool,
     pub skip_concurrency_control: bool,
+    /// The number of reads that were locked and validated when the transaction was prepared.
+    pub reads_locked: u64,
     /// The time of the transaction's beginning, by the clock of the options.
     pub start: Duration,
 }
@@ -126,6 +128,7 @@ impl Transaction {
             skip_prepare: options.skip_prepare,
             skip_concurrency_control: options.skip_concurrency_control
                 || shared.options.skip_concurrency_control,
+            reads_locked: 0,
             start,
         }));
         let mut transaction = Transaction::new(&shared.db, control, id, write_options);
@@ -313,6 +316,14 @@ impl Transaction {
         }
     }
 
+    /// The state of a transaction with locks.
+    pub(crate) fn locking(&mut self) -> Option<&mut Locking> {
+        match &mut self.control {
+            Control::Locks(locking) => Some(locking),
+            Control::Validation { .. } => None,
+        }
+    }
+
     /// The family with this id.
     pub(crate) fn family_by_id(&self, id: u32) -> Result<ColumnFamily> {
         self.db
@@ -332,6 +343,9 @@ impl Transaction {
             // A new read set replaces the old one, to which iterators that still exist add, and which is
             // ignored.
             *reads = Arc::default();
+            if let Control::Locks(locking) = &mut self.control {
+                locking.reads_locked = 0;
+            }
         }
     }
 

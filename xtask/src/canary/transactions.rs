@@ -313,6 +313,13 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-txn", "anomalies::serializable"]),
     },
     Canary {
+        name: "reads after the prepare are not validated",
+        file: "crates/txn/src/commit.rs",
+        right: "            self.lock_reads(&reads)?;\n",
+        wrong: "            let _ = reads;\n",
+        caught_by: Tests(&["-p", "esker-txn", "what_was_read_stays"]),
+    },
+    Canary {
         name: "what a prepared transaction has read may be written",
         file: "crates/txn/src/prepared.rs",
         right: "            self.lock_reads(&reads)?;\n",

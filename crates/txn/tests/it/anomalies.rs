@@ -234,7 +234,7 @@ fn run(
                 }
                 Ok(false)
             }
-            _ if running[at].transaction.state() == esker_txn::TransactionState::Prepared => Ok(false),
+            // A prepared transaction reads and writes on.
             _ => running[at].step(&mut rng, &family, number, reads).map(|()| false),
         };
         match outcome {

@@ -312,6 +312,29 @@ fn what_was_read_stays_from_the_first_phase_on() {
     first.commit().unwrap();
     db.put_cf_opt(&family, b"a", b"1", &write).unwrap();
     assert!(db.range_lock_status().is_empty());
+    // Reads after the prepare are locked and validated by the commit. Here each of two transactions has read
+    // what the other writes: a skew.
+    let mut first = begin_with_locks(&db);
+    first.set_name(b"first").unwrap();
+    first.put_cf(&family, b"x", b"1").unwrap();
+    first.prepare().unwrap();
+    let mut other = begin_with_locks(&db);
+    assert_eq!(see(&other, &family, b"x"), "-");
+    other.put_cf(&family, b"y", b"1").unwrap();
+    assert_eq!(see(&first, &family, b"w"), "-");
+    assert_eq!(see(&first, &family, b"y"), "-");
+    assert_eq!(text(first.commit()), TIMED_OUT, "the other has locked it");
+    other.commit().unwrap();
+    assert_eq!(text(first.commit()), BUSY);
+    assert_eq!(first.state(), TransactionState::Prepared);
+    first.rollback().unwrap();
+    let mut first = begin_with_locks(&db);
+    first.set_name(b"first").unwrap();
+    first.prepare().unwrap();
+    first.scan(&family, &ReadOptions::default()).unwrap().seek(b"m");
+    first.put_cf(&family, b"late", b"1").unwrap();
+    first.commit().unwrap();
+    assert_eq!(get(db.db(), &family, b"late"), "1");
     let without_locks = TransactionOptions {
         isolation_level: IsolationLevel::Serializable,
         skip_concurrency_control: true,
