@@ -229,6 +229,13 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-txn", "a_range_and_the_keys"]),
     },
     Canary {
+        name: "the keys of a locked range are those between its ends by their bytes",
+        file: "crates/txn/src/lock/manager.rs",
+        right: "                && held.info.range.contains(&held.comparator, key)\n",
+        wrong: "                && held.info.range.contains(&base::UserComparator::Bytewise, key)\n",
+        caught_by: Tests(&["-p", "esker-txn", "orders::"]),
+    },
+    Canary {
         name: "a range is locked over a key of another",
         file: "crates/txn/src/lock/range.rs",
         right: "        conflict.add(&mut others, lock.expires.filter(|_| !is_over), stripe);\n",

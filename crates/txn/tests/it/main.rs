@@ -5,6 +5,7 @@ mod common;
 mod history;
 mod late_writes;
 mod optimistic;
+mod orders;
 mod pessimistic;
 mod ranges;
 mod removals;
