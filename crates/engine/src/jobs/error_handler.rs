@@ -309,12 +309,14 @@ impl DbInner {
             );
         }
         self.stats.count(Ticker::AutoresumeCount, 1);
+        // The interval begins before listeners know of the recovery, however long they take.
+        let due = self.options.clock.now() + self.interval(&background_error);
         self.notify(&Event::ErrorRecoveryBegun {
             background_error: background_error.clone(),
             automatic: true,
         });
         Some(AutoRecovery {
-            due: self.options.clock.now() + self.interval(&background_error),
+            due,
             background_error,
             failed: 0,
             resumed,
