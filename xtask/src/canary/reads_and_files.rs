@@ -37,7 +37,13 @@ pub const CANARIES: &[Canary] = &[
         file: "crates/engine/src/read/multi_get.rs",
         right: "        if self.options.use_direct_reads {\n            return hold_blocks(read, batch);\n        }\n",
         wrong: "",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "disk_reads::a_multi_get_reads"]),
+        caught_by: Tests(&[
+            "-p",
+            "esker-dbtest",
+            "--test",
+            "it",
+            "disk_reads::a_multi_get_reads",
+        ]),
     },
     Canary {
         name: "a small LRU cache has shards that a few indexes fill",
