@@ -146,7 +146,7 @@ fn in_two_phases(db: &Db, deletes_range: bool) -> Result<()> {
     db.commit_prepared(b"x", &own, &rows, &synced()).map(drop)
 }
 
-/// Both ends of transactions in two phases. They change the same rows as `WRITES`.
+/// Transactions in two phases, committed and rolled back. They change the same rows as `WRITES`.
 const TWO_PHASE_WRITES: &[Write] = &[
     ("commit", |db| in_two_phases(db, false)),
     ("commit of a range deletion", |db| in_two_phases(db, true)),
