@@ -11,6 +11,7 @@ mod crashtest;
 mod done;
 mod draw;
 mod driver;
+mod engine_options;
 mod entities;
 mod expected_state;
 mod expected_value;
