@@ -82,9 +82,7 @@ pub fn cross() -> Outcome {
 
 /// Returns the part that a check of the target lacks.
 fn missing(target: &Target) -> Option<String> {
-    let place = ["--print", "target-libdir", "--target", target.name];
-    let library = shell::output(shell::command("rustc").args(place)).unwrap_or_default();
-    if !std::path::Path::new(library.trim()).is_dir() {
+    if !shell::has_target(target.name) {
         return Some(format!("standard library (rustup target add {})", target.name));
     }
     let compiler = target.compiler?;

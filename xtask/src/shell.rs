@@ -96,6 +96,14 @@ pub fn which(tool: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
+/// True if Rust's standard library for `target` is installed.
+pub fn has_target(target: &str) -> bool {
+    let place = ["--print", "target-libdir", "--target", target];
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let library = output(command(rustc).args(place)).unwrap_or_default();
+    Path::new(library.trim()).is_dir()
+}
+
 /// True if the environment says that this is a CI run.
 pub fn on_ci() -> bool {
     std::env::var("CI").is_ok_and(|value| !value.is_empty() && value != "false" && value != "0")

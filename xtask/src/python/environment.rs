@@ -83,19 +83,44 @@ impl Environment {
         shell::run(self.python().args(pip).args(again).arg(wheel))
     }
 
-    /// Builds the wheel with the given arguments of maturin, and returns its path.
+    /// Builds the wheel of this machine with the given arguments of maturin, and returns its path.
     pub fn build_wheel(&self, args: &[&str]) -> Result<PathBuf, String> {
-        let wheels = shell::root().join(PLACE).join("wheels");
-        // The directory does not exist before the first build.
-        let _ = std::fs::remove_dir_all(&wheels);
+        let wheels = empty_place()?;
+        self.build(&wheels, args)?;
+        the_wheel(&wheels)
+    }
+
+    /// Builds a wheel for each target with the given arguments of maturin, and returns their paths in the order
+    /// of the targets.
+    pub fn build_wheels(&self, targets: &[&str], args: &[&str]) -> Result<Vec<PathBuf>, String> {
+        let wheels = empty_place()?;
+        let build = |target: &&str| {
+            let place = wheels.join(target);
+            self.build(&place, &[&["--target", target], args].concat())?;
+            the_wheel(&place)
+        };
+        targets.iter().map(build).collect()
+    }
+
+    fn build(&self, place: &Path, args: &[&str]) -> Outcome {
         let mut maturin = self.python();
         maturin
             .args(["-m", "maturin", "build", "--quiet", "--out"])
-            .arg(&wheels)
+            .arg(place)
             .args(args);
         maturin.env("PATH", self.path()?);
-        shell::run(maturin.current_dir(shell::root().join("bindings/python")))?;
-        the_wheel(&wheels)
+        shell::run(maturin.current_dir(shell::root().join("bindings/python")))
+    }
+}
+
+/// Returns the directory of the wheels, without those of an earlier build.
+fn empty_place() -> Result<PathBuf, String> {
+    let wheels = shell::root().join(PLACE).join("wheels");
+    match std::fs::remove_dir_all(&wheels) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(format!("{}: {error}", wheels.display()))
+        }
+        _ => Ok(wheels),
     }
 }
 
