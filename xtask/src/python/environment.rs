@@ -90,8 +90,8 @@ impl Environment {
         the_wheel(&wheels)
     }
 
-    /// Builds a wheel for each target with the given arguments of maturin, and returns their paths in the order
-    /// of the targets.
+    /// Builds a wheel for each target with the given arguments of maturin, and returns their paths in the
+    /// order of the targets.
     pub fn build_wheels(&self, targets: &[&str], args: &[&str]) -> Result<Vec<PathBuf>, String> {
         let wheels = empty_place()?;
         let build = |target: &&str| {

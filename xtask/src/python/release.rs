@@ -8,7 +8,8 @@ use crate::shell::{self, Outcome};
 /// The oldest C library that the wheels support: glibc 2.17.
 const PLATFORM: &str = "manylinux_2_17";
 
-/// The machines that have a wheel. Zig links for each of them; Rust's standard library for it must be installed.
+/// The machines that have a wheel. Zig links for each of them; Rust's standard library for it must be
+/// installed.
 const TARGETS: &[&str] = &["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
 
 /// The first command of a new user.
@@ -37,8 +38,8 @@ pub fn dist(environment: &Environment, args: &[&str]) -> Outcome {
     Ok(())
 }
 
-/// Builds the wheels with Zig's linker, checks them with auditwheel and abi3audit, and installs the one of this
-/// machine into an empty environment.
+/// Builds the wheels with Zig's linker, checks them with auditwheel and abi3audit, and installs the one of
+/// this machine into an empty environment.
 pub fn wheel(environment: &Environment) -> Outcome {
     environment.install(&["auditwheel", "abi3audit"])?;
     for wheel in build(environment, &["--release"])? {
