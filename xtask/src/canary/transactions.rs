@@ -231,9 +231,23 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "the keys of a locked range are those between its ends by their bytes",
         file: "crates/txn/src/lock/manager.rs",
-        right: "                && held.info.range.contains(&held.comparator, key)\n",
-        wrong: "                && held.info.range.contains(&base::UserComparator::Bytewise, key)\n",
+        right: "held.info.range.contains(&held.comparator, key)",
+        wrong: "held.info.range.contains(&base::UserComparator::Bytewise, key)",
         caught_by: Tests(&["-p", "esker-txn", "orders::"]),
+    },
+    Canary {
+        name: "keys are compared with ranges under the mutex of their stripe",
+        file: "crates/txn/src/lock/manager.rs",
+        right: "                drop(locks);\n                met.compare(&map.ranges, |held| {\n                    held.info.range.contains(&held.comparator, key)\n                });\n                locks = stripe.locks.lock();\n",
+        wrong: "                met.compare(&map.ranges, |held| {\n                    held.info.range.contains(&held.comparator, key)\n                });\n",
+        caught_by: Tests(&["-p", "esker-txn", "--lib", "no_mutex_is_locked"]),
+    },
+    Canary {
+        name: "keys that are locked while others are compared with a range do not count",
+        file: "crates/txn/src/lock/range.rs",
+        right: "            if !keys.unknown.is_empty() || !met.is_complete(&map.ranges) {\n",
+        wrong: "            if (keys.within.is_empty() && !keys.unknown.is_empty()) || !met.is_complete(&map.ranges) {\n",
+        caught_by: Tests(&["-p", "esker-txn", "--lib", "locks_that_come_and_go"]),
     },
     Canary {
         name: "a range is locked over a key of another",

@@ -6,9 +6,9 @@
 //!
 //! For locks on ranges of keys see `range.rs`.
 //!
-//! A stripe's mutex is held while a lock in it is examined, never during a read, a write or a wait. A waiting
-//! transaction sleeps on the stripe's condition variable, and tries again when any lock of the stripe is
-//! released.
+//! A stripe's mutex is held while a lock in it is examined, never during a read, a write, a wait or a call of
+//! the user's comparator. A waiting transaction sleeps on the stripe's condition variable, and tries again
+//! when any lock of the stripe is released.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -24,8 +24,8 @@ use esker::Clock;
 
 use super::TransactionId;
 use super::deadlock::{DeadlockInfo, DeadlockPath, WaitGraph};
-use super::held_ranges::{Conflict, HeldRange, Ranges};
-use super::stripe::{self, Attempt, LockInfo, Refusal, Stripe};
+use super::held_ranges::{Conflict, HeldRange, Met, Ranges};
+use super::stripe::{self, Attempt, LockInfo, Locks, Refusal, Stripe};
 use super::waits::Waits;
 use crate::state::SharedState;
 
@@ -167,9 +167,18 @@ impl LockManager {
         let map = self.family(family)?;
         let stripe = map.stripe(key);
         let deadline = self.deadline(request);
+        let mut met = Met::default();
         let mut locks = stripe.locks.lock();
         loop {
-            let (by, expires) = match self.attempt(&mut locks, &map, request, key, exclusive) {
+            if !met.is_complete(&map.ranges) {
+                drop(locks);
+                met.compare(&map.ranges, |held| {
+                    held.info.range.contains(&held.comparator, key)
+                });
+                locks = stripe.locks.lock();
+                continue;
+            }
+            let (by, expires) = match self.attempt(&mut locks, &map, request, (key, &met), exclusive) {
                 Ok(()) => return Ok(()),
                 Err(Refusal::LockLimit) => return Err(lock_limit()),
                 Err(Refusal::Held { by, expires }) => (by, expires),
@@ -204,7 +213,7 @@ impl LockManager {
         (by, expires): (&[TransactionId], Option<Duration>),
         info: impl Fn() -> DeadlockInfo,
         stripe: &Stripe,
-        locks: &mut MutexGuard<'_, HashMap<Vec<u8>, LockInfo>>,
+        locks: &mut MutexGuard<'_, Locks>,
     ) -> Result<()> {
         let now = self.clock.now();
         let is_over = match (request.timeout, deadline) {
@@ -236,10 +245,10 @@ impl LockManager {
 
     fn attempt(
         &self,
-        locks: &mut HashMap<Vec<u8>, LockInfo>,
+        locks: &mut Locks,
         map: &LockMap,
         request: &LockRequest,
-        key: &[u8],
+        (key, met): (&[u8], &Met),
         exclusive: bool,
     ) -> Result<(), Refusal> {
         let wanted = LockInfo {
@@ -248,7 +257,7 @@ impl LockManager {
             expires: request.expires,
         };
         if !map.ranges.is_empty()
-            && let Some(refusal) = self.refused_by_range(map, request, key, exclusive)
+            && let Some(refusal) = self.refused_by_range(map, request, met, exclusive)
         {
             return Err(refusal);
         }
@@ -264,39 +273,48 @@ impl LockManager {
         }
     }
 
-    /// The range of another transaction that conflicts with a key. The caller holds the mutex of the key's
-    /// stripe.
+    /// The ranges of other transactions, among those that the key is in, that conflict with it. The caller
+    /// holds the mutex of the key's stripe.
     #[cold]
-    pub(super) fn refused_by_range(
+    fn refused_by_range(
         &self,
         map: &LockMap,
         request: &LockRequest,
-        key: &[u8],
+        met: &Met,
         exclusive: bool,
     ) -> Option<Refusal> {
         let mut conflict = Conflict::default();
-        for held in map.ranges.held.read().iter() {
-            if (held.info.exclusive || exclusive)
-                && held.info.id != request.id
-                && held.info.range.contains(&held.comparator, key)
-                && !self.is_given_up(held)
-            {
-                conflict.add([held.info.id].into_iter(), self.may_expire(held.expires), 0);
-            }
-        }
+        self.find_ranges(map, request, met, exclusive, &mut conflict);
         let Conflict { by, expires, .. } = conflict;
         (!by.is_empty()).then_some(Refusal::Held { by, expires })
     }
 
+    /// Finds the conflicting ranges of other transactions among those that a request meets. The caller holds
+    /// the mutex of a stripe.
+    pub(super) fn find_ranges(
+        &self,
+        map: &LockMap,
+        request: &LockRequest,
+        met: &Met,
+        exclusive: bool,
+        conflict: &mut Conflict,
+    ) {
+        for held in met.still_held(&map.ranges) {
+            if (held.info.exclusive || exclusive) && held.info.id != request.id && !self.is_given_up(held) {
+                conflict.add([held.info.id].into_iter(), self.may_expire(held.expires), 0);
+            }
+        }
+    }
+
     /// True if the holder of the lock has expired and is not being committed: the holder has then lost its
     /// locks.
-    pub(super) fn is_given_up(&self, held: &HeldRange) -> bool {
+    fn is_given_up(&self, held: &HeldRange) -> bool {
         let is_over = held.expires.is_some_and(|expires| expires <= self.clock().now());
         is_over && self.steal(held.info.id)
     }
 
     /// The time at which a lock expires, unless that is past.
-    pub(super) fn may_expire(&self, expires: Option<Duration>) -> Option<Duration> {
+    fn may_expire(&self, expires: Option<Duration>) -> Option<Duration> {
         expires.filter(|&expires| expires > self.clock().now())
     }
 

@@ -7,10 +7,13 @@ use base::sync::{Condvar, Mutex};
 
 use super::TransactionId;
 
+/// The locks of some keys.
+pub(super) type Locks = HashMap<Vec<u8>, LockInfo>;
+
 /// Locks of some keys.
 #[derive(Default)]
 pub(super) struct Stripe {
-    pub locks: Mutex<HashMap<Vec<u8>, LockInfo>>,
+    pub locks: Mutex<Locks>,
     /// The condition on which transactions wait for one of the keys. A release of a lock signals it.
     pub released: Condvar,
 }
@@ -50,7 +53,7 @@ pub(super) enum Attempt {
 /// Grants the lock of `key` to the one holder of `wanted`, if that is possible now. `may_add` returns whether
 /// there may be one more lock; `steal` takes the locks of a transaction that has expired.
 pub(super) fn try_acquire(
-    locks: &mut HashMap<Vec<u8>, LockInfo>,
+    locks: &mut Locks,
     key: &[u8],
     wanted: &LockInfo,
     now: &dyn Fn() -> Duration,
@@ -90,7 +93,7 @@ pub(super) fn try_acquire(
 }
 
 /// Releases `holder`'s hold of the lock. True if the key is no longer locked.
-pub(super) fn release(locks: &mut HashMap<Vec<u8>, LockInfo>, key: &[u8], holder: TransactionId) -> bool {
+pub(super) fn release(locks: &mut Locks, key: &[u8], holder: TransactionId) -> bool {
     // If the transaction is not among the holders, the lock was taken from it.
     let Some(lock) = locks.get_mut(key) else {
         return false;

@@ -1,14 +1,18 @@
 //! Tests of transactions with locks.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use base::Result;
 use base::sync::Mutex;
 use esker::{ColumnFamilyOptions, ManualClock, Options, ReadOptions, Snapshot, WriteBatch, WriteOptions};
 use esker_txn::{
     Tracking, TransactionDB, TransactionDBOptions, TransactionNotifier, TransactionOptions, TransactionState,
 };
-use vfs::MemFs;
+use vfs::layer::{Call, Layer};
+use vfs::{FileSystem, MemFs, Op};
 
 use super::common::*;
 
@@ -501,4 +505,63 @@ fn another_thread_sees_what_a_transaction_waits_for() {
     let mut third = db.begin_transaction(&WriteOptions::default(), &at_once);
     assert_eq!(text(third.put_cf(&family, b"a", b"3")), TIMED_OUT);
     assert_eq!(third.waits().current(), None);
+}
+
+/// A file system that lists the locks, on another thread, before each read of a table.
+#[derive(Clone, Default)]
+struct ListsLocks {
+    fs: MemFs,
+    db: Arc<Mutex<Weak<TransactionDB>>>,
+    reads: Arc<AtomicUsize>,
+}
+
+impl std::fmt::Debug for ListsLocks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ListsLocks")
+    }
+}
+
+impl Layer for ListsLocks {
+    fn below(&self) -> &dyn FileSystem {
+        &self.fs
+    }
+
+    fn around<T>(&self, call: &Call<'_>, perform: impl FnOnce() -> Result<T>) -> Result<T> {
+        let is_table = call.path.extension().is_some_and(|end| end == "sst");
+        let db = self.db.lock().upgrade();
+        if let (true, Op::Read, Some(db)) = (is_table, call.op, db) {
+            let (send, locks) = mpsc::channel();
+            std::thread::spawn(move || send.send(db.lock_status().len()));
+            let locked = testkit::receive("the list of locks", &locks);
+            assert_eq!(locked, 1, "the key that is validated is locked");
+            self.reads.fetch_add(1, Ordering::Relaxed);
+        }
+        perform()
+    }
+}
+
+#[test]
+fn a_validation_reads_tables_without_the_mutex_of_its_stripe() {
+    let lists = ListsLocks::default();
+    let options = Options {
+        fs: Arc::new(lists.clone()),
+        ..options(&lists.fs)
+    };
+    let one_stripe = TransactionDBOptions {
+        num_stripes: 1,
+        ..no_wait()
+    };
+    let db = Arc::new(TransactionDB::open(&options, &one_stripe, DIR).unwrap());
+    let family = family(db.db());
+    let mut early = begin(&db);
+    early.set_snapshot();
+    db.put(b"a", b"1").unwrap();
+    db.put(b"c", b"1").unwrap();
+    flush(db.db());
+    *lists.db.lock() = Arc::downgrade(&db);
+    assert_eq!(text(early.put_cf(&family, b"a", b"2")), BUSY);
+    assert_eq!(read(&mut early, &family, b"b"), "-");
+    *lists.db.lock() = Weak::new();
+    assert!(lists.reads.load(Ordering::Relaxed) > 0, "the table was read");
+    early.commit().unwrap();
 }

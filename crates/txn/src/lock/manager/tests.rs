@@ -1,6 +1,9 @@
-use std::sync::Barrier;
+use std::cmp::Ordering as Order;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Barrier, OnceLock};
 
 use base::UserComparator;
+use base::comparator::Comparator;
 use esker::ManualClock;
 
 use super::*;
@@ -375,4 +378,156 @@ fn count_under_locks(
     keys.iter().for_each(|&key| manager.unlock(id, 0, &[key]));
     manager.unlock_ranges(0, &ranges);
     added
+}
+
+/// The order of bytes, by a comparator that finds each mutex of the manager free.
+#[derive(Default)]
+struct Unlocked {
+    manager: OnceLock<Arc<LockManager>>,
+    calls: AtomicUsize,
+}
+
+impl Comparator for Unlocked {
+    fn name(&self) -> &str {
+        "unlocked"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Order {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        for (_, map) in self.manager.get().expect("the manager is set").all_families() {
+            let is_free = |stripe: &Stripe| stripe.locks.try_lock().is_some();
+            assert!(map.stripes.iter().all(is_free) && map.ranges.is_unlocked());
+        }
+        a.cmp(b)
+    }
+}
+
+#[test]
+fn no_mutex_is_locked_while_a_range_is_compared() {
+    let (manager, clock) = manager(0);
+    let manager = Arc::new(manager);
+    let order = Arc::new(Unlocked::default());
+    order.manager.set(manager.clone()).ok();
+    let comparator = UserComparator::Custom(order.clone());
+    let lock_range = |id, begin, end, exclusive| {
+        let range = half_open(begin, end);
+        let wanted = WantedRange {
+            comparator: &comparator,
+            ..wanted(&range, exclusive)
+        };
+        let calls = order.calls.load(Ordering::Relaxed);
+        let locked = manager.try_lock_range(&at_once(id), &wanted);
+        (
+            text(locked.map(drop)),
+            order.calls.load(Ordering::Relaxed) - calls,
+        )
+    };
+    for key in [b"b", b"c", b"d", b"e", b"f"] {
+        manager.try_lock(&at_once(1), 0, key, false).unwrap();
+    }
+    assert_eq!(
+        lock_range(1, b"a", b"m", true).1,
+        0,
+        "only its own keys are locked"
+    );
+    let (shared, compared) = lock_range(2, b"p", b"q", true);
+    assert_eq!(shared, "ok");
+    assert!(
+        compared >= 6,
+        "five keys and a range were compared, not {compared}"
+    );
+    assert_eq!(lock_range(2, b"e", b"g", false).0, HELD);
+    let lock = |id, key: &[u8]| text(manager.try_lock(&at_once(id), 0, key, true));
+    assert_eq!(
+        (lock(2, b"b"), lock(2, b"l"), lock(2, b"m")),
+        (HELD.into(), HELD.into(), "ok".into())
+    );
+    assert_eq!((lock(1, b"o"), lock(1, b"pp")), ("ok".into(), HELD.into()));
+
+    // A range that is released while others wait for it, or whose holder expires, is compared no more.
+    manager.add_expirable(3, Arc::new(SharedState::new()));
+    let expiring = LockRequest {
+        expires: Some(Duration::from_secs(5)),
+        ..at_once(3)
+    };
+    let range = half_open(b"x", b"y");
+    let wanted = WantedRange {
+        comparator: &comparator,
+        ..wanted(&range, true)
+    };
+    manager.try_lock_range(&expiring, &wanted).unwrap();
+    assert_eq!(lock(1, b"xx"), HELD);
+    clock.advance(Duration::from_secs(5));
+    assert_eq!(lock(1, b"xx"), "ok");
+    let before = order.calls.load(Ordering::Relaxed);
+    manager.unlock_ranges(0, &[1, 2, 3]);
+    assert_eq!((lock(4, b"l"), lock(4, b"pp")), ("ok".into(), "ok".into()));
+    assert_eq!(order.calls.load(Ordering::Relaxed), before, "there are no ranges");
+}
+
+/// The order of bytes, by a comparator that locks a key in the middle of its first call, and releases a range
+/// in a later one.
+struct Meddler {
+    manager: OnceLock<Arc<LockManager>>,
+    /// The number of calls until each deed.
+    locks_in: AtomicI64,
+    unlocks_in: AtomicI64,
+}
+
+impl Comparator for Meddler {
+    fn name(&self) -> &str {
+        "meddler"
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Order {
+        let manager = self.manager.get().expect("the manager is set");
+        if self.locks_in.fetch_sub(1, Ordering::Relaxed) == 0 {
+            assert_eq!(text(manager.try_lock(&at_once(8), 0, b"new", true)), "ok");
+        }
+        if self.unlocks_in.fetch_sub(1, Ordering::Relaxed) == 0 {
+            manager.unlock_ranges(0, &[1]);
+        }
+        a.cmp(b)
+    }
+}
+
+/// Keys that are locked, and ranges that are released, while the comparator runs, are noticed.
+#[test]
+fn locks_that_come_and_go_during_the_comparison_count() {
+    for (locks_in, unlocks_in) in (0..4).flat_map(|locks| (0..6).map(move |unlocks| (locks, unlocks))) {
+        let (manager, _) = manager(0);
+        let manager = Arc::new(manager);
+        let meddler = Arc::new(Meddler {
+            manager: OnceLock::new(),
+            locks_in: AtomicI64::new(i64::MAX),
+            unlocks_in: AtomicI64::new(i64::MAX),
+        });
+        meddler.manager.set(manager.clone()).ok();
+        let comparator = UserComparator::Custom(meddler.clone());
+        let range = half_open(b"a", b"m");
+        let first = WantedRange {
+            comparator: &comparator,
+            ..wanted(&range, true)
+        };
+        manager.try_lock_range(&at_once(1), &first).unwrap();
+        manager.try_lock(&at_once(2), 0, b"p", true).unwrap();
+        meddler.locks_in.store(locks_in, Ordering::Relaxed);
+        meddler.unlocks_in.store(unlocks_in, Ordering::Relaxed);
+        let (low, high) = (half_open(b"b", b"o"), half_open(b"n", b"p"));
+        for range in [&high, &low] {
+            let second = WantedRange {
+                comparator: &comparator,
+                ..wanted(range, true)
+            };
+            let locked = manager.try_lock_range(&at_once(3), &second);
+            let has_new = manager.status().iter().any(|(_, lock)| lock.key == b"new");
+            let has_first = manager.range_status().iter().any(|(_, held)| held.id == 1);
+            let refused = has_new || (has_first && range == &low);
+            assert_eq!(locked.is_err(), refused, "{locks_in} {unlocks_in}");
+            locked
+                .ok()
+                .into_iter()
+                .for_each(|id| manager.unlock_ranges(0, &[id]));
+        }
+    }
 }
