@@ -64,14 +64,24 @@ impl Worker<'_> {
             transaction.prepare()?;
             if self.one_in(10) {
                 // After this flush the second phase of the commit goes to another WAL and another memtable.
-                // If the flush fails, the commit fails too or is not affected.
+                // If the flush fails, the commit fails too or is not affected. A flush of all families also
+                // lets go of WALs, but syncs a table for each.
+                let all = self.one_in(4);
+                let written = match all {
+                    true => Vec::new(),
+                    false => families_of(batch)?,
+                };
                 let families: Vec<_> = self
                     .open
                     .families
                     .iter()
                     .filter_map(|family| family.try_read())
                     .collect();
-                let families: Vec<_> = families.iter().map(|family| (**family).clone()).collect();
+                let families: Vec<_> = families
+                    .iter()
+                    .map(|family| (**family).clone())
+                    .filter(|family| all || written.contains(&family.id()))
+                    .collect();
                 let _ = self.open.db.flush_cf(&families);
             }
         }
@@ -136,6 +146,15 @@ impl Worker<'_> {
         }
         Ok(committed)
     }
+}
+
+/// The ids of the families that a batch writes keys of.
+fn families_of(batch: &WriteBatch) -> Outcome<Vec<u32>> {
+    let mut families = Vec::new();
+    for operation in batch.operations() {
+        families.extend(row_of(&operation?).map(|(family, _)| family));
+    }
+    Ok(families)
 }
 
 /// The family and the key of an operation on one key.
