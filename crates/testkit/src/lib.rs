@@ -1,5 +1,6 @@
 //! Test support that only depends on `base`, so that the unit tests of every crate can use it.
 //!
+//! * [`anomalies`]: what the histories of concurrent transactions show
 //! * [`mod@bench`]: keys, orders and sizes of the microbenchmarks
 //! * [`datadriven`]: tests whose cases are text; `REWRITE=1` accepts the actual output
 //! * [`judges`]: RocksDB's tools over a whole database, as a user calls them
@@ -15,6 +16,7 @@
 //! * [`mod@watchdog`]: ends a test that hangs, and waits for conditions
 #![forbid(unsafe_code)]
 
+pub mod anomalies;
 pub mod bench;
 pub mod conformance;
 pub mod datadriven;

@@ -1,44 +1,28 @@
 //! Random concurrent transactions whose histories are searched for anomalies, in the way of Elle: which
 //! levels may show which.
 //!
-//! Each key holds a list of numbers, and each write appends a number that is written nowhere else. So a value
-//! shows which transactions wrote it, in which order, and every read shows which writes it followed and
-//! preceded. These are the edges of a graph of transactions; a cycle in it is an anomaly:
-//!
-//! ```text
-//! lost update   two have appended to one list: no value has both numbers
-//! G0            a cycle of writes
-//! G1            a cycle of writes and of reads of written values; also a read of an uncommitted or intermediate value
-//! G-single      a cycle in which one edge goes from a read to the write that followed it
-//! G2            a cycle with several such edges: write skew, and with ranges phantoms
-//! ```
-//!
-//! A read of a range is a read of every list in it, including empty ones: a phantom is a write that it did
-//! not see.
-
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+//! The search is in `testkit::anomalies`.
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use esker::{ColumnFamily, Db, ReadOptions, WriteOptions};
-use esker_txn::{IsolationLevel, OptimisticTransactionOptions, Transaction, TransactionOptions};
+use esker_txn::{
+    IsolationLevel, OptimisticTransactionOptions, Transaction, TransactionOptions, TransactionState,
+};
+use testkit::anomalies::{Accesses, Anomaly, anomalies, list, text_of};
 use testkit::rng::{self, TestRng};
-use vfs::MemFs;
+use vfs::{MemFs, UnsyncedPolicy};
 
 use super::common::*;
 
 const KEYS: u8 = 5;
 
-/// A committed transaction: the values that it read of each key before it wrote the key, and the numbers that
-/// it appended.
-#[derive(Default)]
-struct Committed {
-    reads: Vec<(u8, Vec<u32>)>,
-    appends: Vec<(u8, u32)>,
-}
-
 /// A transaction in progress.
 struct Running {
     transaction: Transaction,
-    history: Committed,
+    history: Accesses,
+    /// The history at the prepare: what a crash leaves of the transaction.
+    prepared: Option<Accesses>,
 }
 
 /// The way in which a transaction reads.
@@ -50,34 +34,6 @@ enum Reads {
     Snapshot,
     /// The transaction reads as a serializable transaction does.
     Serializable,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Anomaly {
-    LostUpdate,
-    G0,
-    G1,
-    GSingle,
-    G2,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Edge {
-    Write,
-    Read,
-    /// An anti-dependency: from a read to the write that overwrote the row that was read.
-    Anti,
-}
-
-fn list(value: &[u8]) -> Vec<u32> {
-    let text = std::str::from_utf8(value).unwrap();
-    let numbers = text.split(',').filter(|number| !number.is_empty());
-    numbers.map(|number| number.parse().unwrap()).collect()
-}
-
-fn text_of(list: &[u32]) -> Vec<u8> {
-    let numbers: Vec<String> = list.iter().map(u32::to_string).collect();
-    numbers.join(",").into_bytes()
 }
 
 fn key(at: u8) -> [u8; 1] {
@@ -96,22 +52,11 @@ impl Running {
         }
     }
 
-    fn has_written(&self, at: u8) -> bool {
-        self.history.appends.iter().any(|(key, _)| *key == at)
-    }
-
-    /// Records a value that was read, if it is not the transaction's own.
-    fn note(&mut self, at: u8, value: Option<&[u8]>) {
-        if !self.has_written(at) {
-            self.history.reads.push((at, value.map(list).unwrap_or_default()));
-        }
-    }
-
     fn read(&mut self, family: &ColumnFamily, at: u8, reads: Reads) -> base::Result<Vec<u8>> {
         let value = self
             .transaction
             .get_cf_opt(family, &key(at), &self.options(reads))?;
-        self.note(at, value.as_deref());
+        self.history.note(at, value.as_deref());
         Ok(value.map(|value| value.to_vec()).unwrap_or_default())
     }
 
@@ -154,7 +99,7 @@ impl Running {
             }
         }
         for at in first..=last {
-            self.note(at, found.get(&at).map(|value| &value[..]));
+            self.history.note(at, found.get(&at).map(|value| &value[..]));
         }
         Ok(())
     }
@@ -174,7 +119,7 @@ impl Running {
                 // The value that the transaction read earlier, unless it has written the key since, or else
                 // the value that it reads now.
                 let known = self.history.reads.iter().rev().find(|(key, _)| *key == at);
-                let known = known.filter(|_| rng.bool() && !self.has_written(at));
+                let known = known.filter(|_| rng.bool() && !self.history.has_written(at));
                 let mut value = match known {
                     Some((_, read)) => text_of(read),
                     None => self.read(family, at, reads)?,
@@ -197,175 +142,190 @@ impl Running {
     }
 }
 
-/// Runs transactions, and returns the committed ones and the values of all keys at the end.
-fn run(
-    seed: u64,
-    db: &Db,
+/// The properties of a history.
+#[derive(Clone, Copy)]
+struct Kind {
     reads: Reads,
-    begin: &dyn Fn() -> Transaction,
+    /// Some transactions have two phases.
     prepares: bool,
-) -> (Vec<Committed>, Vec<Vec<u32>>) {
-    let mut rng = TestRng::with_seed(seed);
-    let family = family(db);
-    let (mut running, mut committed) = (Vec::<Running>::new(), Vec::new());
-    for number in 1..500u32 {
-        if running.len() < 4 {
-            running.push(Running {
-                transaction: begin(),
-                history: Committed::default(),
+    /// Processes die, and the power is lost, between two calls.
+    crashes: bool,
+}
+
+impl Kind {
+    fn new(reads: Reads) -> Kind {
+        Kind {
+            reads,
+            prepares: false,
+            crashes: false,
+        }
+    }
+
+    fn in_two_phases(self) -> Kind {
+        Kind {
+            prepares: true,
+            ..self
+        }
+    }
+
+    fn with_crashes(self) -> Kind {
+        Kind {
+            crashes: true,
+            ..self
+        }
+    }
+
+    fn write_options(self) -> WriteOptions {
+        WriteOptions {
+            sync: self.crashes,
+            ..WriteOptions::default()
+        }
+    }
+}
+
+/// An open database, in a life between two crashes.
+struct Life {
+    db: Db,
+    begin: Box<dyn Fn() -> Transaction>,
+    prepared: Box<dyn Fn() -> Vec<Transaction>>,
+}
+
+/// A history that is being made.
+struct Run<'a> {
+    kind: Kind,
+    open: &'a dyn Fn(&MemFs) -> Life,
+    rng: TestRng,
+    fs: MemFs,
+    life: Life,
+    running: Vec<Running>,
+    committed: Vec<Accesses>,
+}
+
+impl Run<'_> {
+    /// Ends the life. Each committed transaction must be there in the next one, and each prepared one is
+    /// found and ended, before others begin.
+    fn crash(&mut self) {
+        let prepared = self.running.drain(..).filter_map(|own| {
+            let name = own.transaction.name().to_vec();
+            own.prepared.map(|history| (name, history))
+        });
+        let mut prepared: BTreeMap<Vec<u8>, Accesses> = prepared.collect();
+        self.fs = match self.rng.u32(..3) {
+            0 => self.fs.process_death_clone(),
+            1 => self.fs.crash_clone(&mut self.rng, UnsyncedPolicy::Lose),
+            _ => self.fs.crash_clone(&mut self.rng, UnsyncedPolicy::RandomPages),
+        };
+        self.life = (self.open)(&self.fs);
+        for mut found in (self.life.prepared)() {
+            let history = prepared.remove(found.name()).expect("it was prepared");
+            match self.rng.bool() {
+                true => {
+                    found.commit().unwrap();
+                    self.committed.push(history);
+                }
+                false => found.rollback().unwrap(),
+            }
+        }
+        assert!(prepared.is_empty(), "a prepared transaction is lost");
+    }
+
+    /// Ends the first or the second phase of a transaction. True if it is committed.
+    fn end(&mut self, at: usize, number: u32) -> base::Result<bool> {
+        let own = &mut self.running[at];
+        if self.kind.prepares && self.rng.bool() && own.prepared.is_none() {
+            own.transaction.set_name(&number.to_be_bytes())?;
+            own.transaction.prepare()?;
+            own.prepared = Some(own.history.clone());
+        } else {
+            own.transaction.commit()?;
+        }
+        Ok(own.transaction.state() == TransactionState::Committed)
+    }
+
+    fn step(&mut self, number: u32) -> base::Result<()> {
+        if self.running.len() < 4 {
+            self.running.push(Running {
+                transaction: (self.life.begin)(),
+                history: Accesses::default(),
+                prepared: None,
             });
         }
-        let at = rng.usize(..running.len());
-        let outcome = match rng.u32(..12) {
-            0..=1 => {
-                let own = &mut running[at].transaction;
-                if prepares && rng.bool() && own.name().is_empty() {
-                    own.set_name(&number.to_be_bytes()).unwrap();
-                    own.prepare()
-                } else {
-                    own.commit()
-                }
-                .map(|()| running[at].transaction.state() == esker_txn::TransactionState::Committed)
-            }
-            2 if rng.u32(..3) == 0 => {
-                flush(db);
-                if rng.bool() {
-                    compact(db);
+        let at = self.rng.usize(..self.running.len());
+        let outcome = match self.rng.u32(..12) {
+            0..=1 => self.end(at, number),
+            2 if self.rng.u32(..3) == 0 => {
+                flush(&self.life.db);
+                if self.rng.bool() {
+                    compact(&self.life.db);
                 }
                 Ok(false)
             }
             // A prepared transaction reads and writes on.
-            _ => running[at].step(&mut rng, &family, number, reads).map(|()| false),
+            _ => {
+                let family = family(&self.life.db);
+                self.running[at]
+                    .step(&mut self.rng, &family, number, self.kind.reads)
+                    .map(|()| false)
+            }
         };
         match outcome {
-            Ok(false) => {}
-            Ok(true) => committed.push(running.swap_remove(at).history),
+            Ok(false) => Ok(()),
+            Ok(true) => {
+                self.committed.push(self.running.swap_remove(at).history);
+                Ok(())
+            }
             Err(error) => {
-                let text = error.to_string();
-                assert!(
-                    [BUSY, TIMED_OUT].contains(&&text[..]),
-                    "{text}, ESKER_SEED={seed}"
-                );
-                running.swap_remove(at).transaction.rollback().unwrap();
+                self.running.swap_remove(at).transaction.rollback()?;
+                Err(error)
             }
         }
     }
-    drop(running);
-    let lists = (0..KEYS).map(|at| db.get(key(at)).unwrap().map_or(Vec::new(), |value| list(&value)));
-    (committed, lists.collect())
 }
 
-/// The anomalies of a history.
-fn anomalies(committed: &[Committed], lists: &[Vec<u32>]) -> BTreeSet<Anomaly> {
-    let mut found = BTreeSet::new();
-    let mut writer: HashMap<u32, usize> = HashMap::new();
-    for (at, own) in committed.iter().enumerate() {
-        writer.extend(own.appends.iter().map(|(_, number)| (*number, at)));
-    }
-    let mut edges: BTreeSet<(usize, usize, Edge)> = BTreeSet::new();
-    for (key, list) in lists.iter().enumerate() {
-        let here = |own: &&(u8, u32)| usize::from(own.0) == key;
-        for own in committed {
-            // A missing append was overwritten by a transaction that had not read it.
-            let lost = own
-                .appends
-                .iter()
-                .filter(here)
-                .any(|(_, number)| !list.contains(number));
-            if lost {
-                found.insert(Anomaly::LostUpdate);
-            }
-        }
-        for pair in list.windows(2) {
-            if let (Some(&a), Some(&b)) = (writer.get(&pair[0]), writer.get(&pair[1])) {
-                edges.insert((a, b, Edge::Write));
-            }
-        }
-    }
-    for (at, own) in committed.iter().enumerate() {
-        for (key, read) in &own.reads {
-            let list = &lists[usize::from(*key)];
-            if let Some(last) = read.last() {
-                match writer.get(last) {
-                    // The value that was read comes from a transaction that did not commit, or is not that
-                    // transaction's last value of the key.
-                    None => drop(found.insert(Anomaly::G1)),
-                    Some(&by) => {
-                        let mut of_key = committed[by].appends.iter().filter(|(other, _)| other == key);
-                        if of_key.next_back().is_some_and(|(_, number)| number != last) {
-                            found.insert(Anomaly::G1);
-                        }
-                        edges.insert((by, at, Edge::Read));
-                    }
-                }
-            }
-            let next = list.iter().find(|number| !read.contains(number));
-            if let Some(&by) = next.and_then(|number| writer.get(number)) {
-                edges.insert((at, by, Edge::Anti));
-            }
-        }
-    }
-    edges.retain(|(a, b, _)| a != b);
-    found.extend(cycles(committed.len(), &edges));
-    found
-}
-
-/// The kinds of cycles in the graph: each is classified by the weakest edges that close one.
-fn cycles(count: usize, edges: &BTreeSet<(usize, usize, Edge)>) -> BTreeSet<Anomaly> {
-    let reach = |kinds: &[Edge]| {
-        let mut next = vec![Vec::new(); count];
-        for (a, b, kind) in edges {
-            if kinds.contains(kind) {
-                next[*a].push(*b);
-            }
-        }
-        (0..count)
-            .map(|from| {
-                let (mut seen, mut stack) = (vec![false; count], next[from].clone());
-                while let Some(at) = stack.pop() {
-                    if !std::mem::replace(&mut seen[at], true) {
-                        stack.extend(&next[at]);
-                    }
-                }
-                seen
-            })
-            .collect::<Vec<_>>()
+/// Runs transactions, and returns the committed ones and the values of all keys at the end.
+fn run(seed: u64, kind: Kind, open: &dyn Fn(&MemFs) -> Life) -> (Vec<Accesses>, Vec<Vec<u32>>) {
+    let fs = MemFs::new();
+    let mut run = Run {
+        kind,
+        open,
+        rng: TestRng::with_seed(seed),
+        life: open(&fs),
+        fs,
+        running: Vec::new(),
+        committed: Vec::new(),
     };
-    let writes = reach(&[Edge::Write]);
-    let known = reach(&[Edge::Write, Edge::Read]);
-    let all = reach(&[Edge::Write, Edge::Read, Edge::Anti]);
-    let closes = |reach: &[Vec<bool>]| (0..count).any(|at| reach[at][at]);
-    let mut found = BTreeSet::new();
-    if closes(&writes) {
-        found.insert(Anomaly::G0);
-    }
-    if closes(&known) {
-        found.insert(Anomaly::G1);
-    }
-    for (a, b, _) in edges.iter().filter(|(_, _, kind)| *kind == Edge::Anti) {
-        if known[*b][*a] {
-            found.insert(Anomaly::GSingle);
-        } else if all[*b][*a] {
-            found.insert(Anomaly::G2);
+    for number in 1..500u32 {
+        if kind.crashes && run.rng.u32(..120) == 0 {
+            run.crash();
+        }
+        if let Err(error) = run.step(number) {
+            let text = error.to_string();
+            assert!(
+                [BUSY, TIMED_OUT].contains(&&text[..]),
+                "{text}, ESKER_SEED={seed}"
+            );
         }
     }
-    found
+    run.running.clear();
+    let value = |at| run.life.db.get(key(at)).unwrap();
+    let lists = (0..KEYS).map(|at| value(at).map_or(Vec::new(), |value| list(&value)));
+    (run.committed, lists.collect())
 }
 
 /// The anomalies that the histories of all seeds show together.
-fn search(
-    reads: Reads,
-    prepares: bool,
-    run_one: &dyn Fn(u64) -> (Vec<Committed>, Vec<Vec<u32>>),
-) -> BTreeSet<Anomaly> {
+fn search(kind: Kind, open: &dyn Fn(&MemFs) -> Life) -> BTreeSet<Anomaly> {
     let mut found = BTreeSet::new();
     let mut commits = 0;
     for seed in rng::seeds(rng::runs("ESKER_TXN_HISTORIES", 8)) {
-        let (committed, lists) = run_one(seed);
+        let (committed, lists) = run(seed, kind, open);
         commits += committed.len();
         let own = anomalies(&committed, &lists);
-        if reads == Reads::Serializable {
-            assert!(own.is_empty(), "{own:?}, prepares {prepares}, ESKER_SEED={seed}");
+        if kind.reads == Reads::Serializable {
+            assert!(
+                own.is_empty(),
+                "{own:?}, prepares {}, ESKER_SEED={seed}",
+                kind.prepares
+            );
         }
         found.extend(own);
     }
@@ -380,99 +340,93 @@ fn level(reads: Reads) -> IsolationLevel {
     }
 }
 
-fn with_locks(reads: Reads, prepares: bool) -> BTreeSet<Anomaly> {
-    search(reads, prepares, &|seed| {
-        let db = open(&MemFs::new());
-        let options = TransactionOptions {
-            set_snapshot: reads == Reads::Snapshot,
-            isolation_level: level(reads),
-            ..TransactionOptions::default()
-        };
-        let begin = || db.begin_transaction(&WriteOptions::default(), &options);
-        run(seed, db.db(), reads, &begin, prepares)
+fn with_locks(kind: Kind) -> BTreeSet<Anomaly> {
+    let how = TransactionOptions {
+        set_snapshot: kind.reads == Reads::Snapshot,
+        isolation_level: level(kind.reads),
+        ..TransactionOptions::default()
+    };
+    search(kind, &|fs| {
+        let db = Arc::new(open(fs));
+        let (beginner, finder, how) = (db.clone(), db.clone(), how.clone());
+        Life {
+            db: db.db().clone(),
+            begin: Box::new(move || beginner.begin_transaction(&kind.write_options(), &how)),
+            prepared: Box::new(move || finder.get_all_prepared_transactions()),
+        }
     })
 }
 
-fn optimistic(reads: Reads) -> BTreeSet<Anomaly> {
-    search(reads, false, &|seed| {
-        let db = open_optimistic(&MemFs::new());
-        let options = OptimisticTransactionOptions {
-            set_snapshot: reads == Reads::Snapshot,
-            isolation_level: level(reads),
-        };
-        let begin = || db.begin_transaction(&WriteOptions::default(), &options);
-        run(seed, db.db(), reads, &begin, false)
+fn optimistic(kind: Kind) -> BTreeSet<Anomaly> {
+    let how = OptimisticTransactionOptions {
+        set_snapshot: kind.reads == Reads::Snapshot,
+        isolation_level: level(kind.reads),
+    };
+    search(kind, &|fs| {
+        let db = open_optimistic(fs);
+        let how = how.clone();
+        Life {
+            db: db.db().clone(),
+            begin: Box::new(move || db.begin_transaction(&kind.write_options(), &how)),
+            prepared: Box::new(Vec::new),
+        }
     })
 }
 
 /// The weakest level: no read of uncommitted data, and no part of a transaction's writes over another's.
 #[test]
 fn reads_of_what_is_committed_show_no_writes_that_are_not() {
-    for found in [with_locks(Reads::Latest, true), optimistic(Reads::Latest)] {
+    let latest = Kind::new(Reads::Latest);
+    for found in [
+        with_locks(latest.in_two_phases()),
+        with_locks(latest.in_two_phases().with_crashes()),
+        optimistic(latest),
+        optimistic(latest.with_crashes()),
+    ] {
         assert!(!found.contains(&Anomaly::G0), "{found:?}");
         // The search finds anomalies that exist.
         assert!(found.contains(&Anomaly::GSingle), "{found:?}");
     }
-    assert!(with_locks(Reads::Latest, false).contains(&Anomaly::LostUpdate));
+    assert!(with_locks(latest).contains(&Anomaly::LostUpdate));
 }
 
 #[test]
 fn snapshots_leave_write_skew_and_nothing_worse() {
-    for found in [with_locks(Reads::Snapshot, true), optimistic(Reads::Snapshot)] {
+    let snapshot = Kind::new(Reads::Snapshot);
+    for found in [
+        with_locks(snapshot.in_two_phases()),
+        with_locks(snapshot.in_two_phases().with_crashes()),
+        optimistic(snapshot),
+        optimistic(snapshot.with_crashes()),
+    ] {
         assert_eq!(found, BTreeSet::from([Anomaly::G2]));
     }
 }
 
 #[test]
 fn serializable_transactions_with_locks_show_no_anomaly() {
-    assert_eq!(with_locks(Reads::Serializable, false), BTreeSet::new());
+    assert_eq!(with_locks(Kind::new(Reads::Serializable)), BTreeSet::new());
 }
 
 #[test]
 fn serializable_transactions_in_two_phases_show_no_anomaly() {
-    assert_eq!(with_locks(Reads::Serializable, true), BTreeSet::new());
+    let kind = Kind::new(Reads::Serializable).in_two_phases();
+    assert_eq!(with_locks(kind), BTreeSet::new());
 }
 
 #[test]
 fn serializable_optimistic_transactions_show_no_anomaly() {
-    assert_eq!(optimistic(Reads::Serializable), BTreeSet::new());
+    assert_eq!(optimistic(Kind::new(Reads::Serializable)), BTreeSet::new());
 }
 
 #[test]
-fn the_search_finds_what_histories_show() {
-    let committed = |reads: &[(u8, &[u32])], appends: &[(u8, u32)]| Committed {
-        reads: reads.iter().map(|(key, read)| (*key, read.to_vec())).collect(),
-        appends: appends.to_vec(),
-    };
-    let skew = [
-        committed(&[(0, &[]), (1, &[])], &[(0, 1)]),
-        committed(&[(0, &[]), (1, &[])], &[(1, 2)]),
-    ];
-    let found = |history: &[Committed], lists: &[&[u32]]| {
-        let lists: Vec<Vec<u32>> = lists.iter().map(|list| list.to_vec()).collect();
-        anomalies(history, &lists).into_iter().collect::<Vec<_>>()
-    };
-    assert_eq!(found(&skew, &[&[1], &[2]]), [Anomaly::G2]);
-    let fractured = [
-        committed(&[], &[(0, 1), (1, 2)]),
-        committed(&[(0, &[1]), (1, &[])], &[]),
-    ];
-    assert_eq!(found(&fractured, &[&[1], &[2]]), [Anomaly::GSingle]);
-    let lost = [
-        committed(&[(0, &[])], &[(0, 1)]),
-        committed(&[(0, &[])], &[(0, 2)]),
-    ];
-    assert!(found(&lost, &[&[2]]).contains(&Anomaly::LostUpdate));
-    let half = [
-        committed(&[], &[(0, 1), (1, 2)]),
-        committed(&[], &[(0, 3), (1, 4)]),
-    ];
-    assert_eq!(found(&half, &[&[1, 3], &[4, 2]]), [Anomaly::G0, Anomaly::G1]);
-    let aborted = [committed(&[(0, &[9])], &[(1, 1)])];
-    assert_eq!(found(&aborted, &[&[], &[1]]), [Anomaly::G1]);
-    let in_order = [
-        committed(&[(0, &[])], &[(0, 1)]),
-        committed(&[(0, &[1])], &[(0, 2)]),
-    ];
-    assert_eq!(found(&in_order, &[&[1, 2]]), []);
+fn serializable_transactions_show_no_anomaly_across_crashes() {
+    let kind = Kind::new(Reads::Serializable).with_crashes();
+    for found in [
+        with_locks(kind),
+        with_locks(kind.in_two_phases()),
+        optimistic(kind),
+    ] {
+        assert_eq!(found, BTreeSet::new());
+    }
 }

@@ -3,6 +3,7 @@
 #![cfg(simulate)]
 #![forbid(unsafe_code)]
 
+mod anomalies;
 mod ingest;
 mod scripts;
 mod seeds;

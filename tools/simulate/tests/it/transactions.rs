@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use base::merge;
 use esker::{ColumnFamily, NullLogger, Options, WriteBatch, WriteOptions};
 use simulated::{Settings, Strategy};
 use testkit::rng::{self, TestRng};
@@ -209,16 +210,25 @@ impl Life {
     }
 }
 
-fn open(fs: &FaultFs) -> esker::Result<TransactionDB> {
+/// Options of a small database over `fs`, whose values are lists that a merge appends to.
+pub fn options(fs: &FaultFs) -> Options {
     let mut options = Options {
         create_if_missing: true,
-        create_missing_column_families: true,
         fs: Arc::new(fs.clone()),
         info_log: Some(Arc::new(NullLogger)),
         stats_dump_period_sec: 0,
         ..Options::default()
     };
     options.column_family.write_buffer_size = 16_384;
+    options.column_family.merge_operator = merge::builtin("StringAppendOperator");
+    options
+}
+
+fn open(fs: &FaultFs) -> esker::Result<TransactionDB> {
+    let mut options = Options {
+        create_missing_column_families: true,
+        ..options(fs)
+    };
     options
         .column_families
         .insert(OTHER.to_owned(), options.column_family.clone());
@@ -226,7 +236,7 @@ fn open(fs: &FaultFs) -> esker::Result<TransactionDB> {
 }
 
 /// A disk that fails after `crash_at` operations; another thread may run before each operation.
-fn disk(mem: &MemFs, crash_at: Option<u64>) -> FaultFs {
+pub fn disk(mem: &MemFs, crash_at: Option<u64>) -> FaultFs {
     let fs = FaultFs::new(Arc::new(mem.clone()));
     let hook = |_: Op, _: &Path| simulated::point("");
     fs.add(Rule::new(Action::Call(Arc::new(hook))));
