@@ -22,7 +22,7 @@ static FLUSHING: AtomicU8 = AtomicU8::new(0);
 fn lower(what: u8, pool: ThreadPriority) {
     let lowered = match pool {
         ThreadPriority::Low | ThreadPriority::Bottom => &COMPACTING,
-        ThreadPriority::High => &FLUSHING,
+        ThreadPriority::High | ThreadPriority::Read => &FLUSHING,
     };
     lowered.fetch_or(what, Ordering::Relaxed);
     ThreadPool::of_process().prepare_threads(pool, || lower_this_thread(lowered.load(Ordering::Relaxed)));

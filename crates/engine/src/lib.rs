@@ -175,6 +175,7 @@ pub use options::{
     WriteOptions, table as option_table,
 };
 pub use options::{CacheEntryRole, CacheUsageOptions, Charged};
+pub use read::async_get::ReadFuture;
 pub use read::blob_files::BlobMetaData;
 pub use read::db_iterator::{DbIterator, PrefixMove, UnpreparedValue};
 pub use read::get::KeyMayExist;

@@ -182,4 +182,18 @@ pub const CANARIES: &[Canary] = &[
         wrong: "Some(_) => value,",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "info_log::it_tells"]),
     },
+    Canary {
+        name: "the waker of a later poll of an asynchronous read is not kept",
+        file: "crates/engine/src/read/async_get.rs",
+        right: "                    let before = slot.waker.replace(context.waker().clone());\n",
+        wrong: "                    let before = None::<Waker>;\n                    slot.waker.get_or_insert_with(|| context.waker().clone());\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "async_get::"]),
+    },
+    Canary {
+        name: "an asynchronous read whose future has gone is read",
+        file: "crates/engine/src/read/async_get.rs",
+        right: "            let (read, waker) = (slot.read.take(), slot.waker.take());\n",
+        wrong: "            let (read, waker) = (None::<ReadFn<T>>, slot.waker.take());\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "async_get::"]),
+    },
 ];

@@ -87,6 +87,7 @@ impl DbInner {
         self.end_background_work();
         self.stop_verifier();
         self.work.close();
+        self.async_reads.close();
         // A compaction that no thread has begun ends here: it is cancelled.
         while self.compact_handed_over() == Next::Again {}
         let threads = std::mem::take(&mut *self.jobs.threads.lock());
@@ -101,6 +102,9 @@ impl DbInner {
             self.obsolete.add(filename::wal(&self.wal_dir, number));
         }
         self.end_housekeeping();
+        // This is the last task in the pool: a read on this very thread may close the database, and cannot
+        // wait for the threads of the pool.
+        self.async_reads.leave();
         self.untrack_files();
         let closed_wal = catch_or_fail(|| {
             let wal = {

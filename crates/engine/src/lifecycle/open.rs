@@ -432,6 +432,7 @@ pub(crate) fn assemble_db(
         options_file: Mutex::default(),
         options: options.clone(),
         work: Work::default(),
+        async_reads: Arc::default(),
         changed: Condvar::new(),
         write: write_side(options, recorded.last_sequence, read_only)?,
         wal_tail: WalTail::new(max_total_wal_size),

@@ -1,10 +1,11 @@
 //! Background threads in one pool for all databases of a process: RocksDB's `Env`.
 //!
 //! A database has a *task* for each kind of work: flushes, compactions, compactions into the last level,
-//! housekeeping. Whenever there may be work, it [notifies](Task::notify) its task, which enters the queue of
-//! that kind unless it is there already. A thread takes the first task of the queue, runs it once, and puts
-//! it back at the end if there may be more work. So each database is served, however busy another is. A
-//! database without work is in no queue, and costs neither a thread nor time.
+//! housekeeping, and, from its first asynchronous read of a file on, reads. Whenever there may be work, it
+//! [notifies](Task::notify) its task, which enters the queue of that kind unless it is there already. A
+//! thread takes the first task of the queue, runs it once, and puts it back at the end if there may be more
+//! work. So each database is served, however busy another is. A database without work is in no queue, and
+//! costs neither a thread nor time.
 //!
 //! Threads start when a queue is longer than the number of idle threads, up to the limit of the kind. They
 //! end when no database uses the pool, or when the kind has too many. Housekeeping may request another run
@@ -44,6 +45,9 @@ pub enum ThreadPriority {
     Low,
     /// Flushes by threads of high priority.
     High,
+    /// Asynchronous reads whose blocks are not in memory: see [`Db::get_async`](crate::Db::get_async).
+    /// RocksDB has no such threads.
+    Read,
 }
 
 /// A kind of work, each with threads of its own.
@@ -57,9 +61,17 @@ pub(crate) enum Kind {
     Housekeeping,
     /// The work is a compaction into the last level, which a thread for compactions has handed over.
     Bottom,
+    /// The work is a read of a row, for a future.
+    Read,
 }
 
-const KINDS: [Kind; 4] = [Kind::Flush, Kind::Compaction, Kind::Housekeeping, Kind::Bottom];
+const KINDS: [Kind; 5] = [
+    Kind::Flush,
+    Kind::Compaction,
+    Kind::Housekeeping,
+    Kind::Bottom,
+    Kind::Read,
+];
 
 impl Kind {
     /// The name of the kind's threads.
@@ -69,6 +81,7 @@ impl Kind {
             Kind::Compaction => "esker-compact",
             Kind::Housekeeping => "esker-delete",
             Kind::Bottom => "esker-bottom",
+            Kind::Read => "esker-read",
         }
     }
 }
@@ -297,7 +310,9 @@ impl ThreadPool {
             // The user of the pool sets the number of these threads.
             Kind::Bottom => Ok(()),
             _ => {
-                queue.most = queue.most.max(most);
+                if kind != Kind::Read {
+                    queue.most = queue.most.max(most);
+                }
                 match queue.threads {
                     0 => self.0.start_thread(&mut state, kind),
                     _ => Ok(()),
@@ -333,6 +348,7 @@ impl ThreadPriority {
             ThreadPriority::Bottom => Kind::Bottom,
             ThreadPriority::Low => Kind::Compaction,
             ThreadPriority::High => Kind::Flush,
+            ThreadPriority::Read => Kind::Read,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The path from files and memtables to the user: Gets, cursors, iterators.
 
 pub(crate) mod approximate_size;
+pub(crate) mod async_get;
 pub(crate) mod blob_files;
 pub(crate) mod db_iterator;
 pub(crate) mod deadline;

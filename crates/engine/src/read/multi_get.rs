@@ -111,7 +111,8 @@ impl DbInner {
         self.observed_multi_get(|| self.multi_get_now(options, family, keys, answer))
     }
 
-    fn multi_get_now<K: AsRef<[u8]>>(
+    /// Looks up each of `keys`, without a trace and without a count of the call.
+    pub(crate) fn multi_get_now<K: AsRef<[u8]>>(
         &self,
         options: &ReadOptions,
         family: &ColumnFamily,

@@ -19,6 +19,7 @@ use crate::log::InfoLog;
 use crate::log::listeners::Listeners;
 use crate::options::Options;
 use crate::options::names::DEFAULT_COLUMN_FAMILY;
+use crate::state::async_reads::AsyncReads;
 use crate::state::background::{JobSide, Work};
 use crate::state::column_family::Family;
 use crate::state::db_state::{DbState, LISTENER};
@@ -52,6 +53,8 @@ pub(crate) struct DbInner {
     pub state: Mutex<DbState>,
     /// Notifies background threads that there may be work.
     pub work: Work,
+    /// The reads that wait for a thread.
+    pub async_reads: Arc<AsyncReads>,
     /// The condition variable on which all other threads wait, with the database mutex, for the end of a job.
     pub changed: Condvar,
     /// The state of the writes, apart from what the database mutex guards.

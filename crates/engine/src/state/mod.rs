@@ -1,5 +1,6 @@
 //! The state of an open database, and the parts that it consists of.
 
+pub(crate) mod async_reads;
 pub(crate) mod background;
 pub(crate) mod batch_view;
 pub(crate) mod block_trace;

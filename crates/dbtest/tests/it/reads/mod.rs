@@ -1,6 +1,7 @@
 //! Reads: their rows, and the work that they avoid.
 
 mod allocations;
+mod async_get;
 mod block_cache;
 mod disk_reads;
 mod iterators;
