@@ -137,7 +137,12 @@ pub fn check(source: &Source) -> Vec<Finding> {
     let mut add = |rule, at: usize, message: String| {
         found.push(Finding::new(rule, &source.path, at + 1, message));
     };
+    let texts: Vec<&str> = source.text.lines().collect();
     for (at, line) in source.lines.iter().enumerate() {
+        if line.test && prints_a_skip(source, &texts, at) {
+            let message = "report it with testkit::skip: nothing shows a line that a passing test prints";
+            add("test-skip", at, message.into());
+        }
         for ban in BANS {
             if let Some(word) = banned(ban, source, line) {
                 add(ban.rule, at, format!("{word}: {}", ban.instead));
@@ -181,6 +186,18 @@ fn banned(ban: &Ban, source: &Source, line: &Line) -> Option<&'static str> {
         .iter()
         .copied()
         .find(|word| word_at(&line.code, word).is_some())
+}
+
+/// The macros that print.
+const PRINTS: &[&str] = &["println!", "print!", "eprintln!", "eprint!"];
+
+/// True if the line has a text that begins with "skip", and prints it.
+fn prints_a_skip(source: &Source, texts: &[&str], at: usize) -> bool {
+    let text = texts.get(at).copied().unwrap_or_default().to_lowercase();
+    // The macro is on the line before, if the text is too long for one line.
+    let lines = &source.lines[at.saturating_sub(1)..=at];
+    let prints = |code: &str| PRINTS.iter().any(|word| word_at(code, word).is_some());
+    text.contains("\"skip") && lines.iter().any(|line| prints(&line.code))
 }
 
 /// The maximum distance in lines from an `unsafe` to the `SAFETY` comment above it.
@@ -353,6 +370,25 @@ fn f() {
             assert_eq!(of_test(path), expected, "{path}");
         }
         assert_eq!(rules("tools/t/src/main.rs", text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_test_reports_what_it_skips() {
+        let text = "\
+fn f() {
+    eprintln!(\"skipped: no ldb\");
+    println!(
+        \"Skipped {name}\",
+    );
+    testkit::skip(\"ldb\");
+    let rest = text.skip(1);
+    eprintln!(\"1 skipped\");
+}
+";
+        let found = check(&Source::new("crates/a/tests/it/b.rs", text, true));
+        let found: Vec<_> = found.iter().map(|found| (found.line, found.rule)).collect();
+        assert_eq!(found, [(2, "test-skip"), (4, "test-skip")]);
+        assert_eq!(rules("xtask/src/a.rs", text), Vec::<String>::new());
     }
 
     #[test]

@@ -217,7 +217,7 @@ fn files_are_made_of_no_row_beyond_the_limit() {
 fn may_be_large() -> bool {
     let times = std::env::var("ESKER_LIMITS").map_or(1, |text| text.parse().unwrap());
     if times < 10 {
-        eprintln!("skipped: rows of their real size need ESKER_LIMITS=10");
+        testkit::skip("ESKER_LIMITS=10, for rows of gigabytes");
     }
     times >= 10
 }
