@@ -136,7 +136,7 @@ pub fn run(part: Part) -> Outcome {
             start.elapsed().as_secs().div_ceil(60),
             &outcome,
         );
-        note(&shell::root().join(PAGE), &piece.name, &row)?;
+        note(&shell::root().join(PAGE), &pieces, &piece.name, &row)?;
         if let Err(found) = outcome {
             failed.push(format!("{}: {found}", piece.name));
         }
@@ -197,17 +197,25 @@ fn row(name: &str, date: &str, commit: &str, minutes: u64, outcome: &Outcome) ->
 }
 
 /// Replaces the row of the piece.
-fn note(page: &Path, name: &str, row: &str) -> Outcome {
+fn note(page: &Path, pieces: &[Piece], name: &str, row: &str) -> Outcome {
     let failed = |error: std::io::Error| format!("{}: {error}", page.display());
     let text = std::fs::read_to_string(page).map_err(failed)?;
-    let text = with_row(&text, name, row).ok_or_else(|| format!("{}: no {BEGIN}", page.display()))?;
+    let is_run = |name: &str| pieces.iter().any(|piece| piece.name == name);
+    let text = with_row(&text, name, row, is_run).ok_or_else(|| format!("{}: no {BEGIN}", page.display()))?;
     std::fs::write(page, text).map_err(failed)
 }
 
-fn with_row(text: &str, name: &str, row: &str) -> Option<String> {
+/// Returns the page `text` with the row of the piece `name`, and without rows of pieces that no longer exist.
+fn with_row(text: &str, name: &str, row: &str, is_run: impl Fn(&str) -> bool) -> Option<String> {
     let (before, rest) = text.split_once(BEGIN)?;
     let (table, after) = rest.split_once(END)?;
     let mut lines: Vec<&str> = table.trim().lines().collect();
+    // The first two lines are the head of the table.
+    let mut at = 0;
+    lines.retain(|line| {
+        at += 1;
+        at <= 2 || piece_of(line).is_some_and(&is_run)
+    });
     let own = format!("| {name} |");
     match lines.iter_mut().find(|line| line.starts_with(&own)) {
         Some(line) => *line = row,
@@ -216,36 +224,38 @@ fn with_row(text: &str, name: &str, row: &str) -> Option<String> {
     Some(format!("{before}{BEGIN}\n{}\n{END}{after}", lines.join("\n")))
 }
 
+/// The name of the piece that a row is about.
+fn piece_of(row: &str) -> Option<&str> {
+    let (name, _) = row.strip_prefix("| ")?.split_once(" |")?;
+    Some(name)
+}
+
 /// Runs the tests without debug assertions, as databases run.
 fn optimised_tests() -> Outcome {
     test_run::test_on_fresh_seeds(&["--release".to_owned()])
 }
 
-/// Runs the tests of large numbers of objects with ten times as many objects as a plain run.
+/// Runs the tests of large numbers of objects with ten times as many objects as a plain run, and those of
+/// rows of their real size, gigabytes, one at a time.
 fn limits() -> Outcome {
-    shell::run(
-        dbtest("limits::")
-            .env("ESKER_LIMITS", "10")
-            .env("ESKER_SEED", "random"),
-    )
+    let rows = ["row_limit::", "--", "--test-threads=1"];
+    for mut command in [test_of("esker-dbtest", &["limits::"]), test_of("esker", &rows)] {
+        shell::run(command.env("ESKER_LIMITS", "10").env("ESKER_SEED", "random"))?;
+    }
+    Ok(())
 }
 
 /// Flips each of the eight bits of every byte.
 fn every_bit() -> Outcome {
-    shell::run(dbtest("bit_flips::").env("ESKER_ALL_BITS", "1"))
+    shell::run(test_of("esker-dbtest", &["bit_flips::"]).env("ESKER_ALL_BITS", "1"))
 }
 
-fn dbtest(name: &str) -> std::process::Command {
+/// `cargo test` of the integration tests of `package`, optimised, with more arguments.
+fn test_of(package: &str, args: &[&str]) -> std::process::Command {
     let mut command = shell::cargo();
-    command.args([
-        "test",
-        "--release",
-        "--package",
-        "esker-dbtest",
-        "--test",
-        "it",
-        name,
-    ]);
+    command
+        .args(["test", "--release", "--package", package, "--test", "it"])
+        .args(args);
     command
 }
 
@@ -306,10 +316,16 @@ mod tests {
     #[test]
     fn a_piece_has_one_row() {
         let page = "# Nightly\n\n<!-- nightly -->\n| piece | found |\n|---|---|\n| loom | old |\n<!-- end nightly -->\nAfter.\n";
+        let with_row = |page, name, row| with_row(page, name, row, |name| name != "gone");
         let replaced = with_row(page, "loom", "| loom | new |").unwrap();
         assert_eq!(replaced, page.replace("old", "new"));
         let added = with_row(&replaced, "soak", "| soak | nothing |").unwrap();
         assert!(added.contains("| loom | new |\n| soak | nothing |\n<!-- end nightly -->\nAfter.\n"));
+        let stale = page.replace("| loom |", "| gone | old |\n| loom |");
+        assert_eq!(
+            with_row(&stale, "loom", "| loom | new |").as_ref(),
+            Some(&replaced)
+        );
         assert_eq!(with_row("no table", "loom", ""), None);
     }
 
@@ -329,7 +345,14 @@ mod tests {
     #[test]
     fn the_page_has_a_table() {
         let page = std::fs::read_to_string(shell::root().join(PAGE)).unwrap();
-        assert!(with_row(&page, "loom", "| loom |").is_some());
+        assert!(with_row(&page, "loom", "| loom |", |_| true).is_some());
+        let (_, rows) = page.split_once(BEGIN).unwrap();
+        let (rows, _) = rows.split_once(END).unwrap();
+        let pieces = pieces();
+        for row in rows.trim().lines().skip(2) {
+            let name = piece_of(row).unwrap();
+            assert!(pieces.iter().any(|piece| piece.name == name), "no piece {name}");
+        }
         assert!(page.lines().count() <= 60, "the page is a screen long");
     }
 }
