@@ -32,6 +32,13 @@ impl Source {
         }
     }
 
+    fn count(self, usual: u64) -> u64 {
+        match self {
+            Source::Given(_) => 1,
+            Source::Fixed | Source::Fresh => usual,
+        }
+    }
+
     fn first(self, place: &Location) -> u64 {
         match self {
             Source::Fixed => fixed(std::thread::current().name(), place.file()),
@@ -75,11 +82,13 @@ pub fn seeds(count: u64) -> impl Iterator<Item = u64> {
     seeds_from(source, source.first(Location::caller()), count)
 }
 
+/// The number of the seeds that [`seeds`] returns for `count` runs: a test asserts that it made so many.
+pub fn seeds_of(count: u64) -> u64 {
+    Source::asked_for().count(count)
+}
+
 fn seeds_from(source: Source, first: u64, count: u64) -> impl Iterator<Item = u64> {
-    let count = match source {
-        Source::Given(_) => 1,
-        Source::Fixed | Source::Fresh => count,
-    };
+    let count = source.count(count);
     let mut rest = Rng::with_seed(first);
     (0..count).map(move |run| if run == 0 { first } else { rest.u64(..) })
 }

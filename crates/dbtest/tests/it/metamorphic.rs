@@ -26,13 +26,15 @@ fn option_sets_change_no_history() {
     let limit = Duration::from_secs(240);
     let watchdog = Watchdog::new("option_sets_change_no_history", limit, String::new);
     let (mut plans, mut sets, mut operations) = (0, 0, 0);
-    for seed in testkit::rng::seeds(testkit::rng::runs("ESKER_METAMORPHIC_PLANS", PLANS)) {
+    let wanted = testkit::rng::runs("ESKER_METAMORPHIC_PLANS", PLANS);
+    for seed in testkit::rng::seeds(wanted) {
         watchdog.beat();
         let plan = compare(seed);
         plans += 1;
         sets += SETS + 1;
         operations += plan.operations.len() as u64 * (SETS + 1);
     }
+    assert_eq!(plans, testkit::rng::seeds_of(wanted));
     testkit::record(
         "metamorphic",
         &[
