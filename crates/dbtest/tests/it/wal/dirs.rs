@@ -148,7 +148,8 @@ fn a_wal_dir_has_one_owner_and_a_second_database_is_refused_by_name() {
 #[test]
 fn a_checkpoint_does_not_take_the_wals_of_its_source() {
     let fs = memory();
-    let own = options(&fs, "/wals");
+    let mut own = options(&fs, "/wals");
+    own.db_log_dir = "/logs".to_owned();
     let db = Db::open(&own, "/db").unwrap();
     db.put(b"a", b"value").unwrap();
     let with_wals = CheckpointOptions {
@@ -162,7 +163,13 @@ fn a_checkpoint_does_not_take_the_wals_of_its_source() {
         ..stored.options().0
     };
     assert_eq!(stored.wal_dir, "");
+    // The copy keeps the directory of the info logs, because the name of a log contains its database's path.
+    assert_eq!(stored.db_log_dir, "/logs");
+    let log = |name: &str| fs.read_file(&Path::new("/logs").join(name)).unwrap();
+    let of_source = log("db_LOG");
     assert_eq!(keys_in(&stored, "/copy").unwrap(), "a");
+    assert!(log("copy_LOG").ends_with(b"\n"));
+    assert!(log("db_LOG").starts_with(&of_source));
     // A copy of a database is refused the source's directory of WALs, whether the source is open or not.
     let error = Db::open(&own, "/copy").expect_err("opened with its source's WALs");
     assert_eq!(error.kind(), ErrorKind::LockHeld, "{error}");
