@@ -199,7 +199,7 @@ impl Trial<'_> {
         };
         let taken = run.get_or_init(|| {
             let start = Instant::now();
-            match self.programs.run(catcher, "", FIRST_RUN, worker) {
+            match self.programs.run(catcher, 1, "", FIRST_RUN, worker) {
                 End::Passed => Ok(start.elapsed()),
                 End::Failed(test) => Err(format!(
                     "the test fails without the bug, too: {}",
@@ -222,7 +222,7 @@ impl Trial<'_> {
     ) -> Option<String> {
         let start = Instant::now();
         for run in 1..=catcher.runs() {
-            let by = match programs.run(catcher, name, limit(taken), worker) {
+            let by = match programs.run(catcher, run, name, limit(taken), worker) {
                 End::Passed => continue,
                 End::Failed(Some(test)) => format!("by {test}"),
                 End::Failed(None) => "by its end".to_owned(),

@@ -207,10 +207,11 @@ impl<'a> Programs<'a> {
         Ok(programs)
     }
 
-    /// Runs the test once for at most `limit`, with the bug named `bug`, or without a bug if the name is
-    /// empty. `worker` is the number of the calling thread, which names a separate directory for its
-    /// databases.
-    pub fn run(&self, catcher: Catcher, bug: &str, limit: Duration, worker: usize) -> End {
+    /// Runs the test for the `number`th time, from 1 on, for at most `limit`, with the bug named `bug`, or
+    /// without a bug if the name is empty. The number is the seed of programs that draw one, so each run has
+    /// its own and repeats on each machine. `worker` is the number of the calling thread, which names a
+    /// separate directory for its databases.
+    pub fn run(&self, catcher: Catcher, number: u32, bug: &str, limit: Duration, worker: usize) -> End {
         let own = |name: &str| self.place.build.join(format!("{name}-{worker}"));
         let run = |mut command: Command, limit| {
             command
@@ -225,25 +226,27 @@ impl<'a> Programs<'a> {
             Tests(_) | SimulatedTests(_) | LoomTests(_) => self.run_tests(catcher, limit, run),
             Stress(_, flags) => {
                 let mut command = self.place.program(Flavour::Plain, "db_stress");
-                command.args(flags);
+                command.args(flags).arg(format!("--seed={number}"));
                 run(command, limit)
             }
             Simulation(histories) => {
                 let mut command = self.place.program(Flavour::Simulated, "simulate");
                 command
                     .current_dir(&self.place.checkout)
-                    .args(["--seconds=600", "--threads=1", "--no_shrink"])
+                    .args(["--first=1", "--seconds=600", "--threads=1", "--no_shrink"])
                     .arg(format!("--histories={histories}"));
                 run(command, limit)
             }
             CrashTest(_) | PowerLoss(_) => {
                 let kept = own("crashed");
                 let mut command = self.place.program(Flavour::Plain, "db_crashtest");
-                command.args(["--duration=12", "--interval=1"]);
+                command
+                    .arg(format!("--seed={number}"))
+                    .arg(format!("--dir={}", kept.display()))
+                    .args(["--duration=12", "--interval=1"]);
                 if matches!(catcher, PowerLoss(_)) {
                     command.arg("--simulate");
                 }
-                command.arg(format!("--dir={}", kept.display()));
                 let end = run(command, limit);
                 // The files that a run keeps of a failure are removed, because those of a planted bug are
                 // useless. They may not exist.

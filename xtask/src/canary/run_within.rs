@@ -12,7 +12,7 @@ use crate::shell;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
     Passed,
-    /// The run failed. The name is that of the failed test, if it is known.
+    /// The run failed. The text is the name of the failed test, if it is known, or why nothing was run.
     Failed(Option<String>),
     /// The run was killed because it exceeded its time limit, which may be an effect of the bug.
     Hung,
@@ -32,8 +32,12 @@ pub fn run_within(command: &mut Command, limit: Duration) -> End {
         .stderr(Stdio::null())
         .process_group(0)
         .spawn();
-    let Ok(mut child) = child else {
-        return End::Failed(None);
+    let mut child = match child {
+        Ok(child) => child,
+        Err(error) => {
+            let program = command.get_program().display();
+            return End::Failed(Some(format!("{program} was not started: {error}")));
+        }
     };
     let (sender, failed) = mpsc::channel();
     let output = child.stdout.take().expect("it is piped");
@@ -85,6 +89,10 @@ mod tests {
     fn what_hangs_is_killed_with_all_it_has_started() {
         assert_eq!(run_within(&mut shell("exit 0"), LONG), End::Passed);
         assert_eq!(run_within(&mut shell("exit 3"), LONG), End::Failed(None));
+        let End::Failed(Some(why)) = run_within(&mut Command::new("/no/program"), LONG) else {
+            panic!("a program that does not exist was run");
+        };
+        assert!(why.starts_with("/no/program was not started"), "{why}");
         let dir = std::env::temp_dir().join(format!("esker-canary-{}", std::process::id()));
         let script = format!("(sleep 1000; true) & echo $! > {0}; wait", dir.display());
         // The test raises the time limit until the script has printed the id of the process that it started.
