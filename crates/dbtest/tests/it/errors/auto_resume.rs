@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use dbtest::by_hand::flush;
 use dbtest::events::{NoAutoRecovery, Recorder};
+use dbtest::panicking::{Fuse, Site};
 use esker::{Db, ErrorKind, Event, ManualClock, Options, Statistics, Ticker};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
 
@@ -290,6 +291,46 @@ fn what_is_not_known_is_never_resumed_from_by_itself() {
         // thread that drives recoveries.
         db.close().unwrap_or(());
         assert_eq!(bench.recoveries(), Vec::<String>::new(), "{name}");
+    }
+}
+
+/// User code that panicked once may panic again, so only a caller may request that its job be repeated.
+#[test]
+fn a_panic_is_resumed_from_on_request_alone() {
+    for site in [Site::Collect, Site::Event] {
+        for on_request in [false, true] {
+            let what = format!("{site:?}, {on_request}");
+            let mut bench = Bench::new();
+            bench.options.stats_dump_period_sec = 1;
+            let fuse = Fuse::new();
+            fuse.put_into_jobs(&mut bench.options.column_family);
+            bench.options.listeners.push(fuse.listener(false));
+            let db = bench.open();
+            db.put(b"a", b"v").unwrap();
+            fuse.light(site, 0);
+            // A flush succeeds although its listener panics.
+            assert!(db.flush().is_err() || site == Site::Event, "{what}");
+            wait_until(|| failed(&db));
+            assert_eq!(fuse.panics(), 1, "{what}");
+            // The thread that begins recoveries writes the statistics just before. Its second round comes
+            // after a whole first one.
+            for round in 1..=2 {
+                bench.pass(Duration::from_secs(1000), || {
+                    bench.log().matches("DUMPING STATS").count() >= round
+                });
+            }
+            assert_eq!(
+                db.put(b"b", b"v").unwrap_err().kind(),
+                ErrorKind::ReadOnly,
+                "{what}"
+            );
+            if on_request {
+                db.resume().unwrap();
+                db.put(b"b", b"v").unwrap();
+            }
+            assert!(db.close().is_ok() || !on_request, "{what}");
+            assert_eq!(bench.recoveries(), Vec::<String>::new(), "{what}");
+        }
     }
 }
 
