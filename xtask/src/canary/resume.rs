@@ -116,4 +116,43 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "        Ok(())\n",
         caught_by: Tests(&["-p", "esker", "--lib", "--features", "serde", "serialized"]),
     },
+    Canary {
+        name: "an I/O error is tried again once more than max_bgerror_resume_count",
+        file: "crates/engine/src/jobs/error_handler.rs",
+        right: "recovery.failed < tries",
+        wrong: "recovery.failed <= tries",
+        caught_by: Tests(&[
+            "-p",
+            "esker-dbtest",
+            "--test",
+            "it",
+            "auto_resume::io_errors_are_tried",
+        ]),
+    },
+    Canary {
+        name: "a close reports no end of the automatic recovery",
+        file: "crates/engine/src/lifecycle/background.rs",
+        right: "            self.end_auto_recovery(&mut house.recovery, Some(closing()));\n",
+        wrong: "            house.recovery = None;\n",
+        caught_by: Tests(&[
+            "-p",
+            "esker-dbtest",
+            "--test",
+            "it",
+            "auto_resume::a_close_does_not_wait",
+        ]),
+    },
+    Canary {
+        name: "the database resumes by itself after a panic of user code",
+        file: "crates/engine/src/state/error_state.rs",
+        right: "ErrorKind::Io | ErrorKind::NoSpace | ErrorKind::SpaceLimit",
+        wrong: "ErrorKind::Io | ErrorKind::NoSpace | ErrorKind::SpaceLimit | ErrorKind::Panicked",
+        caught_by: Tests(&[
+            "-p",
+            "esker-dbtest",
+            "--test",
+            "it",
+            "auto_resume::a_panic_is_resumed",
+        ]),
+    },
 ];

@@ -142,4 +142,17 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "let fits = RowLimit::MAX.check(user_key(key), value);",
         caught_by: Tests(&["-p", "esker-cli", "--bins", "salvage::"]),
     },
+    Canary {
+        name: "a table of an SstFileWriter has rows of any length",
+        file: "crates/engine/src/ingest/sst_file_writer.rs",
+        right: "        self.table.row_limit.check(key, value)?;\n",
+        wrong: "",
+        caught_by: Tests(&[
+            "-p",
+            "esker-dbtest",
+            "--test",
+            "it",
+            "row_limit::an_sst_file_writer",
+        ]),
+    },
 ];

@@ -277,3 +277,40 @@ fn the_name_of_a_wal_is_durable_when_its_first_sync_is_acknowledged() {
         db.close().unwrap();
     }
 }
+
+/// A WAL that a full memtable begins is not synced either, so its name need not be durable.
+#[test]
+fn writes_without_sync_begin_wals_and_sync_no_directory() {
+    let mem = MemFs::new();
+    let log = LogFs::new(Arc::new(mem.clone()), "/");
+    let mut options = Options {
+        create_if_missing: true,
+        wal_dir: "/wals".to_owned(),
+        fs: Arc::new(log.clone()),
+        ..Options::default()
+    };
+    options.column_family.write_buffer_size = 64 << 10;
+    options.column_family.max_write_buffer_number = 20;
+    let db = Db::open(&options, DIR).unwrap();
+    // The memtables stay in memory: a flush may sync the WALs.
+    db.pause_background_work().unwrap();
+    log.take();
+    for key in 0..30u8 {
+        db.put(&[key], [b'v'; 20_000]).unwrap();
+    }
+    let begun = mem.list(Path::new("/wals")).unwrap().into_iter();
+    let begun = begun.filter(|name| name.ends_with(".log")).count();
+    assert!(begun > 3, "{begun} WALs");
+    let text = log.take();
+    let syncs = text.lines().filter(|line| line.contains("sync_dir"));
+    assert_eq!(syncs.collect::<Vec<_>>(), Vec::<&str>::new());
+    let options = WriteOptions {
+        sync: true,
+        ..WriteOptions::default()
+    };
+    db.put_cf_opt(&db.default_column_family(), b"last", b"value", &options)
+        .unwrap();
+    assert!(log.take().contains("sync_dir"));
+    db.continue_background_work().unwrap();
+    db.close().unwrap();
+}

@@ -110,6 +110,33 @@ fn the_longest_row_is_taken_and_one_byte_more_is_not() {
 }
 
 #[test]
+fn an_sst_file_writer_takes_the_longest_row_and_none_beyond() {
+    let fs = MemFs::new();
+    let (options, _) = options(&fs);
+    let mut writer = SstFileWriter::new(&lowered(&options));
+    writer.open("/file.sst").unwrap();
+    writer.put(b"a", [b'v'; LOW]).unwrap();
+    refused("put", writer.put(b"b", [0; LOW + 1]), "value");
+    refused("key", writer.put([b'b'; LOW_KEY + 1], b"v"), "key");
+    refused("merge", writer.merge(b"b", [0; LOW + 1]), "value");
+    refused("delete", writer.delete([b'b'; LOW_KEY + 1]), "key");
+    refused(
+        "delete_range",
+        writer.delete_range(b"b", [b'c'; LOW_KEY + 1]),
+        "key",
+    );
+    writer.put(b"z", b"last").unwrap();
+    let file = writer.finish().unwrap();
+    let db = Db::open(&lowered(&options), DIR).unwrap();
+    db.ingest_external_file(&[file.file_path], &IngestExternalFileOptions::default())
+        .unwrap();
+    assert_eq!(
+        rows(&db),
+        BTreeMap::from([(b"a".to_vec(), LOW), (b"z".to_vec(), 4)])
+    );
+}
+
+#[test]
 fn files_with_a_row_beyond_the_limit_are_not_taken() {
     let fs = MemFs::new();
     let (wide, _) = options(&fs);
