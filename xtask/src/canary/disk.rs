@@ -141,4 +141,11 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "    let name = format!",
         caught_by: Tests(&["-p", "esker-dbtest", "crash::power_lost"]),
     },
+    Canary {
+        name: "blocks in the cache keep deleted files mapped",
+        file: "crates/sst/src/reader/uncache.rs",
+        right: "            self.uncache(EVERY_BLOCK);\n",
+        wrong: "            self.uncache(0);\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "open_files::no_block_in"]),
+    },
 ];

@@ -97,6 +97,8 @@ struct TableSlot {
     /// Set when no later version refers to the file: the file is deleted with the last version that does.
     obsolete: AtomicBool,
     uncache_aggressiveness: u32,
+    /// True if the file is mapped: the table removes its blocks from the block cache when it is closed.
+    is_mapped: bool,
     files: Arc<ObsoleteFiles>,
     zombie_bytes: Arc<AtomicU64>,
 }
@@ -110,7 +112,7 @@ impl Drop for TableSlot {
             self.files.zombie_bytes.fetch_sub(self.size, Ordering::Relaxed);
             self.zombie_bytes.fetch_sub(self.size, Ordering::Relaxed);
             match table {
-                Some(table) if self.uncache_aggressiveness > 0 => {
+                Some(table) if self.is_mapped || self.uncache_aggressiveness > 0 => {
                     self.files.uncache(table, self.uncache_aggressiveness);
                 }
                 table => drop(table),
@@ -346,6 +348,7 @@ impl TableCache {
                 touched: AtomicBool::new(false),
                 obsolete: AtomicBool::new(false),
                 uncache_aggressiveness: self.options.uncache_aggressiveness,
+                is_mapped: self.options.mmap,
                 files: self.obsolete.clone(),
                 zombie_bytes: self.zombie_bytes.clone(),
             })

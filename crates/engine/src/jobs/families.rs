@@ -204,10 +204,7 @@ pub(crate) fn assemble(
             // RocksDB's limit for the size of tables that it treats as freshly flushed.
             largest_flushed: options.write_buffer_size / 2 * 3,
             num_levels: options.num_levels as usize,
-            uncache_aggressiveness: match shared.options.allow_mmap_reads {
-                true => 0,
-                false => options.uncache_aggressiveness,
-            },
+            uncache_aggressiveness: options.uncache_aggressiveness,
         },
         shared.open_limit.clone(),
         shared.obsolete.clone(),

@@ -46,6 +46,19 @@ impl Advisor {
     }
 }
 
+/// The value of `uncache_aggressiveness` with which the search for blocks never ends early.
+const EVERY_BLOCK: u32 = u32::MAX;
+
+/// The uncompressed blocks of a mapped file in the block cache keep its mapping, and with it the space of the
+/// file after its deletion. So none of them stays there after the table.
+impl Drop for Table {
+    fn drop(&mut self) {
+        if self.fetcher.file().mapped().is_some() {
+            self.uncache(EVERY_BLOCK);
+        }
+    }
+}
+
 impl Table {
     /// Removes the table's blocks from the block cache and from the secondary cache: for a table whose file
     /// is obsolete. Pinned blocks stay until they are released.

@@ -8,8 +8,8 @@ use base::env::Rng;
 use dbtest::by_hand::{flush, rewrite};
 use dbtest::files;
 use esker::{
-    ColumnFamilyOptions, CompactionFilter, CompactionFilterFactory, Db, Decision, FilterContext, Options,
-    ReadOptions, ValueType,
+    Cache, CacheOptions, ColumnFamilyOptions, CompactionFilter, CompactionFilterFactory, CompressionType, Db,
+    Decision, FilterContext, Options, ReadOptions, ValueType,
 };
 use tempfile::TempDir;
 use vfs::{FileSystem, MemFs, UnsyncedPolicy};
@@ -201,6 +201,59 @@ fn no_deleted_file_stays_open_at_rest() {
             drop(db);
             assert_eq!(files::deleted_but_open(dir), Vec::<String>::new());
         }
+    }
+}
+
+/// The blocks of a mapped table in the block cache are bytes of its mapping, which keeps the space of the file
+/// as a descriptor does. They leave the cache with the table: when the file is obsolete, when it is closed for
+/// others, and when the database is closed, whose cache others may share.
+#[test]
+fn no_block_in_the_cache_keeps_a_deleted_file_mapped() {
+    for (max_open_files, in_cache) in [(-1, false), (-1, true), (20, false), (20, true)] {
+        let mem = MemFs::new();
+        let mut options = small(0);
+        options.fs = Arc::new(mem.clone());
+        options.allow_mmap_reads = true;
+        options.max_open_files = max_open_files;
+        let family = &mut options.column_family;
+        family.compression = CompressionType::None;
+        family.disable_auto_compactions = true;
+        let table = &mut family.table;
+        table.cache_index_and_filter_blocks = in_cache;
+        table.block_cache = Some(Cache::lru(CacheOptions {
+            capacity: 64 << 20,
+            ..CacheOptions::default()
+        }));
+        let db = Db::open(&options, "/db").unwrap();
+        for round in 0..3 {
+            for file in 0..20u32 {
+                for row in 0..50u32 {
+                    let key = [row.to_be_bytes(), file.to_be_bytes()].concat();
+                    db.put(&key, [b'v'; 300]).unwrap();
+                }
+                flush(&db);
+            }
+            // The first read of a block may leave the cache as it is.
+            for _ in 0..3 {
+                for row in 0..50u32 {
+                    for file in 0..20u32 {
+                        let key = [row.to_be_bytes(), file.to_be_bytes()].concat();
+                        assert!(db.get(&key).unwrap().is_some());
+                    }
+                }
+            }
+            rewrite(&db);
+            files::come_to_rest(&db).unwrap();
+            assert_eq!(
+                mem.open_without_name(),
+                0,
+                "{max_open_files}, {in_cache}: round {round}"
+            );
+        }
+        db.close().unwrap();
+        drop(db);
+        Db::destroy(&options, "/db").unwrap();
+        assert_eq!(mem.open_without_name(), 0, "{max_open_files}, {in_cache}: closed");
     }
 }
 
