@@ -105,7 +105,7 @@ fn quick_start(root: &Path) -> Result<String, String> {
 /// Returns one row per crate: its name, its description, and the crates of the workspace that it uses.
 fn crates(root: &Path) -> Result<String, String> {
     let mut rows = Vec::new();
-    for home in ["crates", "tools"] {
+    for home in ["crates", "testing", "bench", "tools"] {
         let dir = root.join(home);
         let entries = std::fs::read_dir(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
         for entry in entries {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::shell::{self, Outcome};
 
 /// Replays the histories that once failed, then runs fresh ones, with `args` for the program in
-/// tools/simulate.
+/// testing/simulate.
 pub fn run(args: &[String]) -> Outcome {
     replay()?;
     shell::run(program().args(args))

@@ -170,7 +170,7 @@ pub fn process_cpu() -> Duration {
 /// simulation it derives from the simulation's seed.
 pub fn fresh_seed() -> u64 {
     #[cfg(simulate)]
-    if let Some(seed) = simulated::chance() {
+    if let Some(seed) = crate::simulation::chance() {
         return seed;
     }
     fastrand::u64(..)

@@ -11,7 +11,8 @@
 //! * [`mod@env`]: the only source of time and randomness
 //! * [`distribution`]: ranks of keys and sizes of values of RocksDB's mixgraph
 //! * [`date`]: dates and times of day, from the seconds of a clock
-//! * [`sync`]: locks and threads; [`per_thread`]: memory of which each thread has a part
+//! * [`sync`]: locks and threads, which a build under `--cfg simulate` takes from `simulation.rs`;
+//!   [`per_thread`]: memory of which each thread has a part
 //! * [`filename`]: the names of a database's files
 //! * [`statistics`], [`perf`]: the counters of databases and threads
 //! * [`protection`]: hashes that follow a row through memory
@@ -40,6 +41,8 @@ pub mod progress;
 pub mod protection;
 pub mod read_sample;
 mod row_limit;
+#[cfg(any(simulate, test, feature = "simulation"))]
+pub mod simulation;
 pub mod statistics;
 pub mod steps;
 pub mod sync;

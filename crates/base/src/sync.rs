@@ -1,5 +1,5 @@
 //! Locks and threads: those of parking_lot and the standard library or, under `--cfg simulate`, those of
-//! `crates/simulated`, where a seed decides which thread runs next.
+//! `crates/base/src/simulation`, where a seed decides which thread runs next.
 //!
 //! All code that can wait for another thread takes its locks from here, as does all code that starts one. A
 //! lock that is held during a wait, a read or a write must be one of these: a simulated thread that waits
@@ -101,14 +101,14 @@ mod real {
 
 #[cfg(simulate)]
 mod simulation {
-    pub use simulated::{
+    pub use crate::simulation::{
         Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, WaitTimeoutResult, point,
         thread,
     };
 
     /// The thread's number in its simulation, the same in every replay; 0 outside of one.
     pub fn thread_number() -> usize {
-        simulated::number().unwrap_or(0)
+        crate::simulation::number().unwrap_or(0)
     }
 
     /// Locks the mutex. One thread runs at a time in a simulation, so spinning would be useless.

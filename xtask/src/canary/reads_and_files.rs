@@ -6,7 +6,7 @@ use super::Catcher::{LoomTests, SimulatedTests, Tests};
 pub const CANARIES: &[Canary] = &[
     Canary {
         name: "db_bench writes an option that RocksDB 7.8 does not know",
-        file: "tools/db_bench/src/flags.rs",
+        file: "bench/db_bench/src/flags.rs",
         right: "    universal_reduce_file_locking: bool = true;",
         wrong: "    universal_reduce_file_locking: bool = false;",
         caught_by: Tests(&["-p", "db_bench", "--lib", "defaults_are_those_of_rocksdb"]),

@@ -11,11 +11,12 @@ pub const SUMMARY: &str = "docs/SUMMARY.md";
 /// The folders with which a path in a text may begin; other code is not a path.
 const FOLDERS: &[&str] = &[
     "crates/",
+    "testing/",
+    "bench/",
     "tools/",
     "docs/",
     "xtask/",
     "fuzz/",
-    "bench-compare/",
     "bindings/",
     "testdata/",
     ".ci/",

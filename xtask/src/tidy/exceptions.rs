@@ -19,7 +19,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         rule: "unsafe",
-        path: "bench-compare/src/bin/bench-lmdb.rs",
+        path: "bench/compare/src/bin/bench-lmdb.rs",
         reason: "heed opens a memory map, which another program must not change: two calls",
     },
     Exception {
@@ -74,7 +74,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         rule: "print",
-        path: "crates/testkit/src/",
+        path: "testing/testkit/src/",
         reason: "reports to the user who runs the tests: seeds to replay, tools not installed",
     },
     Exception {
@@ -89,7 +89,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         rule: "exit",
-        path: "crates/testkit/src/bench.rs",
+        path: "testing/testkit/src/bench.rs",
         reason: "a benchmark whose thread panicked would hang; only benchmarks call it",
     },
     Exception {
@@ -109,7 +109,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         rule: "locks",
-        path: "crates/simulated/src/",
+        path: "crates/base/src/simulation/",
         reason: "the replacement of them",
     },
     Exception {
@@ -149,22 +149,22 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         rule: "sleep",
-        path: "crates/testkit/src/watchdog.rs",
+        path: "testing/testkit/src/watchdog.rs",
         reason: "the watchdog of tests, which must not depend on the code that it watches",
     },
     Exception {
         rule: "clock",
-        path: "crates/testkit/src/watchdog.rs",
+        path: "testing/testkit/src/watchdog.rs",
         reason: "the least time that something takes, by the machine's clock",
     },
     Exception {
         rule: "exit",
-        path: "crates/testkit/src/watchdog.rs",
+        path: "testing/testkit/src/watchdog.rs",
         reason: "a test that hangs ends with its process",
     },
     Exception {
         rule: "thread",
-        path: "crates/testkit/src/watchdog.rs",
+        path: "testing/testkit/src/watchdog.rs",
         reason: "libtest names the threads of tests; that of a watchdog has none",
     },
     Exception {
@@ -174,17 +174,17 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         rule: "test-clock",
-        path: "tools/db_bench/src/schedule.rs",
+        path: "bench/db_bench/src/schedule.rs",
         reason: "moments to count from, which can be had from the clock alone; nothing waits",
     },
     Exception {
         rule: "test-clock",
-        path: "bench-compare/src/burden.rs",
+        path: "bench/compare/src/burden.rs",
         reason: "a share of the time that goes by, of which the test knows a lower bound",
     },
     Exception {
         rule: "test-clock",
-        path: "tools/db_bench/src/runner.rs",
+        path: "bench/db_bench/src/runner.rs",
         reason: "a stall that db_bench must measure: its length is a lower bound of the measurement",
     },
 ];

@@ -14,8 +14,7 @@ const RATCHET: &[(&str, usize)] = &[];
 /// The crates of the workspace that a crate may use, in dependency order: the arrows of ARCHITECTURE.md.
 /// Tools, bindings, tests and dev-dependencies are unrestricted.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("simulated", &[]),
-    ("base", &["simulated"]),
+    ("base", &[]),
     ("codec", &["base"]),
     ("vfs", &["base"]),
     ("cache", &["base", "codec"]),
@@ -51,6 +50,12 @@ const UNSAFE_CRATES: &[&str] = &[
     "crates/jni/",
 ];
 
+/// The folders of the crates that have the rules of the engine. The others hold programs.
+const HOMES: &[&str] = &["crates/", "testing/"];
+
+/// The folders outside of the default build, whose dependencies have versions of their own.
+const APART: &[&str] = &["bench/compare/", "fuzz/", "bindings/"];
+
 pub fn check(tree: &Tree, sources: &[Source]) -> Vec<Finding> {
     let mut found = Vec::new();
     for source in sources {
@@ -63,7 +68,8 @@ pub fn check(tree: &Tree, sources: &[Source]) -> Vec<Finding> {
             .lines
             .iter()
             .any(|line| line.code.contains("#![forbid(unsafe_code)]"));
-        if is_root && source.path.starts_with("crates/") && !may_be_unsafe && !forbids {
+        let has_home = HOMES.iter().any(|home| source.path.starts_with(home));
+        if is_root && has_home && !may_be_unsafe && !forbids {
             found.push(Finding::new(
                 "forbid-unsafe",
                 &source.path,
@@ -83,7 +89,7 @@ pub fn check(tree: &Tree, sources: &[Source]) -> Vec<Finding> {
         let Some((home, file)) = path.split_once("/tests/") else {
             continue;
         };
-        if home.starts_with("crates/")
+        if HOMES.iter().any(|place| home.starts_with(place))
             && !home.contains("/src")
             && file.ends_with(".rs")
             && !file.contains('/')
@@ -118,8 +124,9 @@ fn length(source: &Source, ratchet: &[(&str, usize)]) -> Option<Finding> {
 fn manifest(path: &str, text: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     let is_root = path == "Cargo.toml";
-    let name = path
-        .strip_prefix("crates/")
+    let name = HOMES
+        .iter()
+        .find_map(|home| path.strip_prefix(home))
         .and_then(|rest| rest.strip_suffix("/Cargo.toml"));
     let arrows = ARROWS
         .iter()
@@ -145,8 +152,7 @@ fn manifest(path: &str, text: &str) -> Vec<Finding> {
         if dependency.is_empty() || line.starts_with('#') {
             continue;
         }
-        let in_default_build =
-            path.starts_with("crates/") || path.starts_with("tools/") || path.starts_with("xtask/");
+        let in_default_build = !is_root && !APART.iter().any(|place| path.starts_with(place));
         if in_default_build && !line.contains("workspace = true") {
             let message =
                 format!("{dependency}: its version belongs into the root's [workspace.dependencies]");

@@ -19,7 +19,7 @@ impl Modules {
 }
 
 /// The crates that only tests use.
-const TEST_CRATES: &[&str] = &["crates/dbtest/"];
+const TEST_CRATES: &[&str] = &["testing/dbtest/"];
 
 /// The folders of a crate whose files are roots, each with true if the files are tests.
 const ROOT_FOLDERS: &[(&str, bool)] = &[

@@ -6,7 +6,7 @@ use super::tree::Tree;
 
 /// The folders that are done. A folder is added when every comment in it has been read and rewritten.
 const DONE: &[&str] = &[
-    "bench-compare/",
+    "bench/",
     "bindings/python/",
     "crates/base/",
     "crates/advise/",
@@ -26,19 +26,16 @@ const DONE: &[&str] = &[
     "crates/rangedel/",
     "crates/rocksdb/",
     "crates/serve/",
-    "crates/simulated/",
     "crates/sst/",
-    "crates/testkit/",
+    "testing/testkit/",
     "crates/txn/",
     "crates/vfs/",
     "crates/wal/",
     "fuzz/",
-    "tools/db_bench/",
     "tools/esker/",
     "tools/flags/",
-    "tools/paired/",
-    "tools/simulate/",
-    "tools/stress/",
+    "testing/simulate/",
+    "testing/stress/",
     "xtask/",
 ];
 

@@ -118,8 +118,11 @@ const BANS: &[Ban] = &[
 /// Targets that cargo builds besides tests.
 const MEASURING: &[&str] = &["/benches/", "/examples/"];
 
+/// The folders of the crates that the bans of [`Scope::Crates`] concern.
+const HOMES: &[&str] = &["crates/", "testing/testkit/", "testing/dbtest/"];
+
 /// The crates that access the disk.
-const DISK_CRATES: &[&str] = &["crates/vfs/", "crates/testkit/", "crates/dbtest/"];
+const DISK_CRATES: &[&str] = &["crates/vfs/", "testing/testkit/", "testing/dbtest/"];
 
 /// The places where `unsafe` is allowed.
 const UNSAFE_PLACES: &[&str] = &[
@@ -171,7 +174,7 @@ pub fn check(source: &Source) -> Vec<Finding> {
 }
 
 fn banned(ban: &Ban, source: &Source, line: &Line) -> Option<&'static str> {
-    let in_crates = source.path.starts_with("crates/");
+    let in_crates = HOMES.iter().any(|home| source.path.starts_with(home));
     let applies = match ban.scope {
         Scope::Crates => in_crates && !line.test,
         Scope::CratesAndTests => in_crates,
@@ -365,7 +368,7 @@ fn f() {
         for path in [
             "crates/a/tests/it/b.rs",
             "tools/t/tests/it/main.rs",
-            "bench-compare/tests/it/a.rs",
+            "bench/compare/tests/it/a.rs",
         ] {
             assert_eq!(of_test(path), expected, "{path}");
         }

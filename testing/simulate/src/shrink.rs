@@ -4,7 +4,7 @@
 //! options, turns, latency. With fewer steps the turns no longer fit, so each attempt is also run under other
 //! seeds; the turns of the first run that fails are then kept, and left out one by one in a later pass.
 
-use simulated::Strategy;
+use base::simulation::Strategy;
 
 use crate::history::{ChangeKind, End, History, What};
 use crate::run::Report;
@@ -270,7 +270,7 @@ fn what_of(history: &mut History, id: u64) -> Option<&mut What> {
 
 #[cfg(test)]
 mod tests {
-    use simulated::Turn;
+    use base::simulation::Turn;
 
     use super::*;
 

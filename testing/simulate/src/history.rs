@@ -44,7 +44,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use simulated::{Strategy, Turn};
+use base::simulation::{Strategy, Turn};
 use vfs::UnsyncedPolicy;
 
 /// Lives of a process and its disk.

@@ -14,8 +14,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use base::merge;
+use base::simulation::{Settings, Strategy};
 use esker::{ColumnFamily, NullLogger, Options, WriteBatch, WriteOptions};
-use simulated::{Settings, Strategy};
 use testkit::rng::{self, TestRng};
 use txn::{Transaction, TransactionDB, TransactionDBOptions, TransactionOptions};
 use vfs::{Action, FaultFs, MemFs, Op, Rule, UnsyncedPolicy};
@@ -238,7 +238,7 @@ fn open(fs: &FaultFs) -> esker::Result<TransactionDB> {
 /// A disk that fails after `crash_at` operations; another thread may run before each operation.
 pub fn disk(mem: &MemFs, crash_at: Option<u64>) -> FaultFs {
     let fs = FaultFs::new(Arc::new(mem.clone()));
-    let hook = |_: Op, _: &Path| simulated::point("");
+    let hook = |_: Op, _: &Path| base::simulation::point("");
     fs.add(Rule::new(Action::Call(Arc::new(hook))));
     if let Some(at) = crash_at {
         fs.crash_at(at);
@@ -263,11 +263,11 @@ fn live(seed: u64) {
             let ended = life.check(seed).and_then(|()| life.end_some(&mut rng));
             assert!(ended.is_ok() || fs.is_crashed(), "{ended:?}, seed {seed}");
             let seeds: Vec<u64> = (0..THREADS).map(|_| rng.u64(..)).collect();
-            simulated::thread::scope(|scope| {
+            base::simulation::thread::scope(|scope| {
                 for (thread, seed) in seeds.into_iter().enumerate().filter(|_| ended.is_ok()) {
                     let life = &life;
                     let body = move || drop(life.work(thread, &mut TestRng::with_seed(seed)));
-                    let named = simulated::thread::Builder::new().name(format!("w{thread}"));
+                    let named = base::simulation::thread::Builder::new().name(format!("w{thread}"));
                     named.spawn_scoped(scope, body).expect("a thread");
                 }
             });
@@ -301,7 +301,7 @@ fn prepared_and_committed_transactions_survive_losses_at_any_operation() {
             most_points: 3_000_000,
             keep_choices: false,
         };
-        let outcome = simulated::run(settings, move || live(seed));
+        let outcome = base::simulation::run(settings, move || live(seed));
         assert_eq!(outcome.failure, None, "seed {seed}");
     }
 }

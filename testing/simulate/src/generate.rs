@@ -1,7 +1,7 @@
 //! Draws histories from a seed.
 
 use base::env::Rng;
-use simulated::Strategy;
+use base::simulation::Strategy;
 use vfs::UnsyncedPolicy;
 
 use crate::history::{Change, ChangeKind, End, Fault, History, Life, Step, What};

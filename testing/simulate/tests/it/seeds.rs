@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use base::simulation::Strategy;
 use simulate::{History, generate, run};
-use simulated::Strategy;
 
 #[test]
 fn a_seed_repeats_everything_and_so_do_its_turns() {

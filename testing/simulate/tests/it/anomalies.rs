@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use base::simulation::{Settings, Strategy};
 use esker::{ColumnFamily, Db, ErrorKind, ReadOptions, Result, WriteOptions};
-use simulated::{Settings, Strategy};
 use testkit::anomalies::{Accesses, Anomaly, History, anomalies, list, text_of};
 use testkit::rng::{self, TestRng};
 use txn::{
@@ -366,14 +366,14 @@ fn live(seed: u64, kind: Kind) {
                     "{ended:?}, {kind:?}, seed {seed}"
                 );
                 let seeds: Vec<u64> = (0..THREADS).map(|_| rng.u64(..)).collect();
-                simulated::thread::scope(|scope| {
+                base::simulation::thread::scope(|scope| {
                     for (thread, seed) in seeds.into_iter().enumerate().filter(|_| ended.is_ok()) {
                         let (life, fs) = (&life, &fs);
                         let body = move || {
                             let worked = life.work(&mut TestRng::with_seed(seed));
                             assert!(worked.is_ok() || fs.is_crashed(), "{worked:?}, seed {seed}");
                         };
-                        let named = simulated::thread::Builder::new().name(format!("w{thread}"));
+                        let named = base::simulation::thread::Builder::new().name(format!("w{thread}"));
                         named.spawn_scoped(scope, body).expect("a thread");
                     }
                 });
@@ -418,7 +418,7 @@ fn concurrent_histories_across_crashes_show_no_anomaly_above_their_level() {
             keep_choices: false,
         };
         let kind = Kind::ALL[(seed / 3 % 6) as usize];
-        let outcome = simulated::run(settings, move || live(seed, kind));
+        let outcome = base::simulation::run(settings, move || live(seed, kind));
         assert_eq!(outcome.failure, None, "{kind:?}, seed {seed}");
     }
 }

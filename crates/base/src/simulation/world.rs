@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use crate::schedule::{Candidate, Scheduler, Strategy, Turn};
+use super::schedule::{Candidate, Scheduler, Strategy, Turn};
 
 /// The observer, which is called with the name of each named [`point`], on its thread and before another
 /// thread runs.

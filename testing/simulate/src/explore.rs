@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use simulated::{Strategy, Turn};
+use base::simulation::{Strategy, Turn};
 
 use crate::history::History;
 use crate::run::run_with;

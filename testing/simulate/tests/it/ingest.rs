@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use base::simulation::{Settings, Strategy};
 use esker::{Db, IngestExternalFileOptions, Options, SstFileWriter};
-use simulated::{Settings, Strategy};
 use vfs::MemFs;
 
 const FILE: &str = "/ingested.sst";
@@ -20,7 +20,7 @@ fn read_interrupted_at(point: &'static str) -> Vec<Option<Vec<u8>>> {
     };
     let read: Arc<Mutex<Vec<Option<Vec<u8>>>>> = Arc::default();
     let values = read.clone();
-    let outcome = simulated::run(settings, move || {
+    let outcome = base::simulation::run(settings, move || {
         let options = Options {
             create_if_missing: true,
             fs: Arc::new(MemFs::new()),
@@ -32,7 +32,7 @@ fn read_interrupted_at(point: &'static str) -> Vec<Option<Vec<u8>>> {
         writer.put(b"ingested", b"1").unwrap();
         writer.finish().unwrap();
         let (other, done) = (db.clone(), AtomicBool::new(false));
-        simulated::observe(Some(Arc::new(move |reached| {
+        base::simulation::observe(Some(Arc::new(move |reached| {
             if reached == point && !done.swap(true, Ordering::SeqCst) {
                 other
                     .ingest_external_file(&[FILE], &IngestExternalFileOptions::default())
@@ -43,7 +43,7 @@ fn read_interrupted_at(point: &'static str) -> Vec<Option<Vec<u8>>> {
         let family = db.default_column_family();
         let found = db.multi_get_cf(&family, &[&b"ingested"[..], b"written"]);
         // The observer holds a handle of the database, so it is removed.
-        simulated::observe(None);
+        base::simulation::observe(None);
         *values.lock().unwrap() = found.into_iter().map(Result::unwrap).collect();
     });
     assert_eq!(outcome.failure, None);

@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{self, PoisonError, TryLockError};
 use std::time::Duration;
 
-use crate::world::{ThreadSlot, place};
+use super::world::{ThreadSlot, place};
 
 /// A mutex with parking_lot's interface.
 #[derive(Default)]

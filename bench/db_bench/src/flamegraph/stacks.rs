@@ -47,7 +47,8 @@ fn crate_of(file: &str) -> Option<String> {
             name => format!("esker_{name}"),
         });
     }
-    behind("tools/").map(first)
+    let programs = ["testing/", "bench/", "tools/"];
+    programs.iter().find_map(|home| behind(home)).map(first)
 }
 
 fn tidied(mut innermost_first: Vec<String>) -> Vec<String> {
@@ -126,7 +127,7 @@ mod tests {
             ("find", "crates/sst/src/block/mod.rs", "esker_sst::find"),
             (
                 "fill",
-                "/src/tools/db_bench/src/workloads/write.rs",
+                "/src/bench/db_bench/src/workloads/write.rs",
                 "db_bench::fill",
             ),
             (

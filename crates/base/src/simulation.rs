@@ -13,8 +13,8 @@
 //! ```
 //!
 //! [`Mutex`], [`Condvar`], [`RwLock`] and [`mod@thread`] have the interfaces of parking_lot's and the
-//! standard library's. `base::sync` replaces those under `--cfg simulate`. For a thread outside of a world
-//! they are ordinary locks.
+//! standard library's. [`sync`](crate::sync) replaces those under `--cfg simulate`. For a thread outside of
+//! a world they are ordinary locks.
 //!
 //! Threads are those of the operating system, so thread-local state works as usual. Atomics are not
 //! instrumented: threads interleave only at points, and each sees all writes of the previous one.
@@ -22,10 +22,8 @@
 //! When no thread can run, or a world takes too many points, [`run`] returns with a failure and its threads
 //! stay parked.
 //!
-//! This crate is the world alone, without knowledge of a database. The program that runs the engine in it is
-//! `tools/simulate`.
-#![forbid(unsafe_code)]
-
+//! This module is the world alone, without knowledge of a database. The program that runs the engine in it is
+//! `testing/simulate`.
 mod lock;
 mod schedule;
 pub mod thread;

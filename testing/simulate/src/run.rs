@@ -11,9 +11,9 @@ use base::ErrorKind;
 use base::env::{Clock, Rng};
 use base::filename::{self, FileKind};
 use base::merge::StringAppend;
+use base::simulation::{Settings, Strategy, Turn};
 use dbtest::crash::dump;
 use esker::{Db, Event, EventListener, NullLogger, Options, StallCondition};
-use simulated::{Settings, Strategy, Turn};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
 
 use crate::history::{End, Fault, History, Life};
@@ -72,7 +72,7 @@ const EPOCH: u64 = 1_700_000_000;
 
 impl Clock for SimulatedClock {
     fn now(&self) -> Duration {
-        simulated::now().unwrap_or_default()
+        base::simulation::now().unwrap_or_default()
     }
 
     fn unix_seconds(&self) -> u64 {
@@ -146,16 +146,16 @@ pub(crate) fn run_with(history: &History, keep_log: bool, keep_choices: bool) ->
         let (history, shared, told) = (history.clone(), shared.clone(), told.clone());
         move || {
             let observed = shared.clone();
-            simulated::observe(Some(Arc::new(move |point| observe(&observed, point))));
+            base::simulation::observe(Some(Arc::new(move |point| observe(&observed, point))));
             let mut lives = Lives::new(&history, &shared, &told);
             if let Err(why) = lives.run() {
                 shared.fail(why);
             }
             // The observer shares the state of the history, so it is removed.
-            simulated::observe(None);
+            base::simulation::observe(None);
         }
     };
-    let outcome = simulated::run(settings, body);
+    let outcome = base::simulation::run(settings, body);
     let mut report = told.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let failure = shared
         .failure
@@ -275,9 +275,9 @@ impl<'a> Lives<'a> {
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .u64(..=most);
-                simulated::sleep(Duration::from_micros(takes));
+                base::simulation::sleep(Duration::from_micros(takes));
             } else {
-                simulated::point("");
+                base::simulation::point("");
             }
         };
         fs.add(Rule::new(Action::Call(Arc::new(hook))));
@@ -377,7 +377,7 @@ impl<'a> Lives<'a> {
         }
         let done = AtomicU64::new(0);
         let shared: &Shared = self.shared;
-        simulated::thread::scope(|scope| {
+        base::simulation::thread::scope(|scope| {
             // Threads without steps are not started: the text of a history does not contain them, and they
             // would use up a name.
             for (number, steps) in life
@@ -390,7 +390,7 @@ impl<'a> Lives<'a> {
                 let work = move || {
                     done.fetch_add(Worker::new(shared, db, trouble).run(steps), Ordering::Relaxed);
                 };
-                let thread = simulated::thread::Builder::new().name(format!("w{number}"));
+                let thread = base::simulation::thread::Builder::new().name(format!("w{number}"));
                 if let Err(error) = thread.spawn_scoped(scope, work) {
                     shared.fail(format!("threads: {error}"));
                 }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread as real;
 
-use crate::world::{ThreadSlot, place};
+use super::world::{ThreadSlot, place};
 
 /// The result of a thread, or its panic.
 pub type Result<T> = real::Result<T>;
@@ -94,7 +94,7 @@ impl Builder {
     fn started(place: &Option<ThreadSlot>, failed: bool) {
         match place {
             Some(place) if failed => place.forget(),
-            _ => crate::point(""),
+            _ => super::point(""),
         }
     }
 

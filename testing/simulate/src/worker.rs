@@ -122,7 +122,7 @@ impl<'a> Worker<'a> {
             if self.shared.has_failed() || errors > ERRORS_BORNE {
                 break;
             }
-            simulated::mark(step.id);
+            base::simulation::mark(step.id);
             done += 1;
             match self.step(step) {
                 Ok(told) => self
@@ -230,7 +230,7 @@ impl<'a> Worker<'a> {
                 Ok(String::new())
             }
             What::Pause(micros) => {
-                simulated::sleep(Duration::from_micros(*micros));
+                base::simulation::sleep(Duration::from_micros(*micros));
                 Ok(String::new())
             }
         }
@@ -542,7 +542,7 @@ fn walked(iterator: &mut DbIterator, walk: &Walk) -> Result<Vec<Row>, Error> {
     let mut rows = Vec::new();
     while iterator.valid() && walk.limit.is_none_or(|limit| rows.len() < limit) {
         rows.push((iterator.key().to_vec(), iterator.value().to_vec()));
-        simulated::point("");
+        base::simulation::point("");
         if walk.back {
             iterator.prev();
         } else {

@@ -37,7 +37,7 @@ pub enum Strategy {
 pub struct Turn {
     /// The thread that came to a point.
     pub thread: String,
-    /// The latest [`mark`](crate::mark) that the thread had passed, 0 before the first.
+    /// The latest [`mark`](super::mark) that the thread had passed, 0 before the first.
     pub mark: u64,
     /// The number of points that the thread had come to since that mark.
     pub count: u64,
