@@ -1,7 +1,7 @@
 //! Bugs of transactions: of their locks, their validation, and their two phases.
 
 use super::Canary;
-use super::Catcher::Tests;
+use super::Catcher::{SimulatedTests, Tests};
 
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
@@ -353,5 +353,19 @@ pub(super) const CANARIES: &[Canary] = &[
         right: "            if meets && compare_ends(user, &next.range, &before.range).is_gt() {\n",
         wrong: "            if meets && compare_ends(user, &next.range, &before.range).is_lt() {\n",
         caught_by: Tests(&["-p", "esker-txn", "read_set::"]),
+    },
+    Canary {
+        name: "an optimistic commit is not checked again with the queue",
+        file: "crates/engine/src/write/guard.rs",
+        right: "        self.looked.iter().try_for_each(|own| self.confirm_family(own))\n",
+        wrong: "        self.looked\n            .iter()\n            .take(0)\n            .try_for_each(|own| self.confirm_family(own))\n",
+        caught_by: SimulatedTests(&["-p", "simulate", "--test", "it", "anomalies::"]),
+    },
+    Canary {
+        name: "rows that come into a range while its transaction waits for the queue are no phantoms",
+        file: "crates/engine/src/write/guard.rs",
+        right: "        for range in &own.ranges {\n",
+        wrong: "        for range in &own.ranges[..0] {\n",
+        caught_by: SimulatedTests(&["-p", "simulate", "--test", "it", "anomalies::"]),
     },
 ];

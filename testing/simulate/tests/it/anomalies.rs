@@ -408,7 +408,7 @@ fn check(life: &Life, seed: u64) {
 
 #[test]
 fn concurrent_histories_across_crashes_show_no_anomaly_above_their_level() {
-    for seed in rng::seeds(rng::runs("ESKER_SIMULATED_ANOMALIES", 24)) {
+    for seed in rng::seeds(rng::runs("ESKER_SIMULATED_ANOMALIES", 48)) {
         let settings = Settings {
             seed,
             strategy: Strategy::Random {
