@@ -95,6 +95,15 @@ pub fn compact(db: &Db) {
     db.compact_range_cf(&family(db), None, None).unwrap();
 }
 
+/// The texts of all info logs of the database, which must be closed or idle.
+pub fn info_logs(fs: &MemFs) -> String {
+    let dir = Path::new(DIR);
+    let mut names = fs.list(dir).unwrap();
+    names.retain(|name| name.starts_with("LOG"));
+    let texts = names.iter().map(|name| fs.read_file(&dir.join(name)).unwrap());
+    texts.map(|text| String::from_utf8(text).unwrap()).collect()
+}
+
 /// The number of WALs.
 pub fn wals(fs: &MemFs) -> usize {
     let names = fs.list(Path::new(DIR)).unwrap();

@@ -454,7 +454,7 @@ fn many_save_points_and_many_locks() {
     let db = open(&MemFs::new());
     let family = family(db.db());
     let mut first = begin(&db);
-    let count = 20_000u32;
+    let count = 100_000u32;
     for at in 0..count {
         first.set_save_point();
         first.put_cf(&family, &at.to_be_bytes(), b"1").unwrap();
@@ -471,6 +471,61 @@ fn many_save_points_and_many_locks() {
     first.commit().unwrap();
     assert!(db.lock_status().is_empty());
     assert_eq!(db.db().latest_sequence_number(), u64::from(count) / 2);
+}
+
+/// `ESKER_TXN_LOCKS=1000000` locks a million keys.
+#[test]
+fn a_transaction_locks_very_many_keys() {
+    let db = open(&MemFs::new());
+    let family = family(db.db());
+    let count = testkit::rng::runs("ESKER_TXN_LOCKS", 100_000);
+    let mut holder = begin(&db);
+    for at in 0..count {
+        holder
+            .get_for_update_cf_opt(
+                &family,
+                at.to_be_bytes(),
+                at % 2 == 0,
+                true,
+                &ReadOptions::default(),
+            )
+            .unwrap();
+    }
+    assert_eq!(db.lock_status().len() as u64, count);
+    let mut other = begin(&db);
+    assert_eq!(
+        text(other.put_cf(&family, (count - 1).to_be_bytes(), b"1")),
+        TIMED_OUT
+    );
+    assert_eq!(text(other.lock_range(&family, None, None, false)), TIMED_OUT);
+    holder.rollback().unwrap();
+    assert!(db.lock_status().is_empty());
+    other.lock_range(&family, None, None, true).unwrap();
+}
+
+#[test]
+fn a_key_that_is_assumed_to_be_tracked_must_be() {
+    let db = open(&MemFs::new());
+    let family = family(db.db());
+    let mut first = begin(&db);
+    let assume = |first: &mut esker_txn::Transaction, key: &[u8]| {
+        text(first.put_cf_opt(&family, key, b"1", Tracking::AssumeTracked))
+    };
+    let not_tracked = "Invalid argument: assume_tracked is set but it is not tracked yet";
+    assert_eq!(assume(&mut first, b"a"), not_tracked);
+    // The lock of a read for update becomes exclusive with the write.
+    let read = ReadOptions::default();
+    for (key, exclusive) in [(b"a", true), (b"b", false)] {
+        first
+            .get_for_update_cf_opt(&family, key, exclusive, true, &read)
+            .unwrap();
+        assert_eq!(assume(&mut first, key), "ok");
+    }
+    assert!(db.lock_status().iter().all(|(_, lock)| lock.exclusive));
+    assert_eq!(assume(&mut first, b"c"), not_tracked);
+    assert_eq!(db.lock_status().len(), 2);
+    first.commit().unwrap();
+    assert_eq!(get(db.db(), &family, b"a"), "1");
 }
 
 #[test]

@@ -7,9 +7,9 @@ use esker::{
     WriteBatch, WriteOptions,
 };
 use esker_txn::{
-    TransactionDB, TransactionDBOptions, TransactionOptions, TransactionState, TxnDBWritePolicy,
+    Transaction, TransactionDB, TransactionDBOptions, TransactionOptions, TransactionState, TxnDBWritePolicy,
 };
-use vfs::MemFs;
+use vfs::{MemFs, UnsyncedPolicy};
 
 use super::common::*;
 
@@ -246,6 +246,107 @@ fn other_policies_are_served_as_write_committed() {
         assert_eq!(get(db.db(), &family(db.db()), b"b"), "-");
         first.commit().unwrap();
     }
+    let served = "TransactionDB: write_policy is served as WRITE_COMMITTED";
+    assert_eq!(info_logs(&fs).matches(served).count(), 2);
+}
+
+#[test]
+fn the_log_names_transactions_that_are_outstanding_at_a_close_and_at_an_open() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    for name in [&b"kept"[..], b"ended"] {
+        let mut transaction = begin(&db);
+        transaction.set_name(name).unwrap();
+        transaction.put_cf(&family(db.db()), name, b"1").unwrap();
+        transaction.prepare().unwrap();
+        if name == b"ended" {
+            transaction.commit().unwrap();
+        }
+    }
+    drop(db);
+    let at_close = "Shutdown: transaction kept is prepared and outstanding";
+    let at_open = "TransactionDB: transaction kept is prepared and outstanding";
+    let log = info_logs(&fs);
+    assert!(log.contains(at_close) && !log.contains(at_open), "{log}");
+    drop(open(&fs));
+    let log = info_logs(&fs);
+    assert_eq!(
+        (log.matches(at_close).count(), log.matches(at_open).count()),
+        (2, 1)
+    );
+    assert!(!log.contains("transaction ended is"), "{log}");
+}
+
+#[test]
+fn wals_with_marks_are_tracked_and_verified() {
+    let fs = MemFs::new();
+    let tracked = |fs: &MemFs| Options {
+        track_and_verify_wals: true,
+        ..options(fs)
+    };
+    let open = |fs: &MemFs| TransactionDB::open(&tracked(fs), &no_wait(), DIR).unwrap();
+    let db = open(&fs);
+    let mut transactions: Vec<Transaction> = (0..4u8)
+        .map(|number| {
+            let mut transaction = begin_synced(&db, &[number]);
+            transaction
+                .put_cf(&family(db.db()), [b'a' + number], b"1")
+                .unwrap();
+            transaction.prepare().unwrap();
+            // The sections are in several WALs, each of which records its predecessor.
+            db.db().put([b'x', number], b"1").unwrap();
+            flush(db.db());
+            transaction
+        })
+        .collect();
+    transactions[0].commit().unwrap();
+    transactions[1].rollback().unwrap();
+    db.db().put(b"between", b"1").unwrap();
+    flush(db.db());
+    transactions[2].commit().unwrap();
+    for fs in [
+        fs.process_death_clone(),
+        fs.crash_clone(&mut fastrand::Rng::with_seed(1), UnsyncedPolicy::Lose),
+    ] {
+        for _ in 0..2 {
+            let db = open(&fs);
+            let seen = [b"a", b"b", b"c", b"d"].map(|key| get(db.db(), &family(db.db()), key));
+            assert_eq!(seen.concat(), "1-1-");
+            let found = db.get_all_prepared_transactions();
+            assert_eq!(found.iter().map(Transaction::name).collect::<Vec<_>>(), [[3]]);
+        }
+    }
+}
+
+#[test]
+fn a_follower_sees_both_phases() {
+    let fs = MemFs::new();
+    let db = open(&fs);
+    let primary = family(db.db());
+    let mut first = begin_synced(&db, b"first");
+    first.put_cf(&primary, b"a", b"1").unwrap();
+    first.prepare().unwrap();
+    flush(db.db());
+    let with_sections = Options {
+        allow_2pc: true,
+        follower_refresh_catchup_period_ms: 1,
+        ..options(&fs)
+    };
+    let follower = Db::open_as_follower(&with_sections, "/follower", DIR).unwrap();
+    let seen = |key: &[u8]| get(&follower, &follower.default_column_family(), key);
+    let mut second = begin_synced(&db, b"second");
+    second.put_cf(&primary, b"b", b"1").unwrap();
+    second.prepare().unwrap();
+    db.db().put(b"x", b"1").unwrap();
+    testkit::wait_until("the follower has the row after both sections", || {
+        seen(b"x") == "1"
+    });
+    assert_eq!((seen(b"a"), seen(b"b")), ("-".to_owned(), "-".to_owned()));
+    first.commit().unwrap();
+    second.rollback().unwrap();
+    db.db().put(b"y", b"1").unwrap();
+    testkit::wait_until("the follower has the row after the ends", || seen(b"y") == "1");
+    assert_eq!((seen(b"a"), seen(b"b")), ("1".to_owned(), "-".to_owned()));
 }
 
 #[test]

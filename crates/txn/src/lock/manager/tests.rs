@@ -172,6 +172,42 @@ fn a_lock_waited_for_is_taken_when_its_holder_expires() {
     });
 }
 
+#[test]
+fn a_wait_ends_with_its_time_limit_by_the_clock_of_the_options() {
+    let (manager, clock) = manager(0);
+    assert_eq!(text(manager.try_lock(&at_once(1), 0, b"k", true)), "ok");
+    let limited = |id| LockRequest {
+        timeout: Some(Duration::from_micros(50)),
+        ..as_long_as_it_takes(id)
+    };
+    let waits = |id| manager.waiting.lock().is_waiting(id);
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| text(manager.try_lock(&limited(2), 0, b"k", true)));
+        testkit::wait_until("the lock is waited for", || waits(2));
+        clock.advance(Duration::from_micros(49));
+        testkit::wait_until("the lock is waited for", || waits(2));
+        clock.advance(Duration::from_micros(1));
+        assert_eq!(waiter.join().unwrap(), HELD);
+    });
+    let range = half_open(b"a", b"z");
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| {
+            let locked = manager.try_lock_range(&limited(3), &wanted(&range, true));
+            text(locked.map(drop))
+        });
+        testkit::wait_until("the range is waited for", || waits(3));
+        clock.advance(Duration::from_micros(50));
+        assert_eq!(waiter.join().unwrap(), HELD);
+    });
+    // A release within the limit grants the lock.
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| text(manager.try_lock(&limited(4), 0, b"k", true)));
+        testkit::wait_until("the lock is waited for", || waits(4));
+        manager.unlock(1, 0, b"k");
+        assert_eq!(waiter.join().unwrap(), "ok");
+    });
+}
+
 /// Threads lock keys in any order, give up on deadlocks, and count under the locks that they hold.
 #[test]
 fn threads_that_lock_in_any_order_exclude_each_other() {
