@@ -119,7 +119,7 @@ impl Faults {
             // below L0.
             family.sst_partitioner_factory = None;
         }
-        options.listeners.push(fuse.listener(false));
+        options.listeners.push(fuse.listener(true));
     }
 
     /// The number of calls of user code that panicked so far.
@@ -140,15 +140,21 @@ impl Faults {
     /// From now on operations of the threads fail.
     pub fn begin_work(&self) {
         self.begin(self.working);
-        if let Some((fuse, one_in)) = &self.panics {
-            fuse.light_one_in(*one_in, self.seed.fetch_add(1, Ordering::Relaxed), "");
-        }
+        self.light();
     }
 
     /// From now on operations of an open fail. `after_failure`: the open follows an injected failure.
     pub fn begin_open(&self, after_failure: bool) {
         if !(after_failure && self.spare_recovery) {
             self.begin(self.opening);
+            self.light();
+        }
+    }
+
+    /// From now on user code panics.
+    fn light(&self) {
+        if let Some((fuse, one_in)) = &self.panics {
+            fuse.light_one_in(*one_in, self.seed.fetch_add(1, Ordering::Relaxed), "");
         }
     }
 

@@ -174,6 +174,8 @@ impl Life {
         let expected = expected.unwrap_or_else(|| Arc::new(ExpectedState::in_memory(families, keys, true)));
         let mut stress = Stress::new(*flags, options, PathBuf::from(DIR), expected);
         stress.all_acknowledged = self.all_acknowledged;
+        let points = fs.clone();
+        stress.memory = Some((self.fs.clone(), Box::new(move || points.is_dead())));
         let counted = Counted::quietly();
         let outcome = quietly(|| phases(&stress, &counted))?;
         let died = fs.is_dead();

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base::{Error, ErrorKind};
 use esker::{ColumnFamily, Db, Options};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use vfs::MemFs;
 
 use crate::expected_state::ExpectedState;
 use crate::expected_value::ExpectedValue;
@@ -38,6 +39,9 @@ pub struct Open {
     pub transactions: Option<Transactions>,
 }
 
+/// A file system in memory, and a function that returns true once it is dead.
+pub type Memory = (MemFs, Box<dyn Fn() -> bool + Send + Sync>);
+
 /// The state that all threads share.
 pub struct Stress {
     pub flags: Flags,
@@ -49,6 +53,8 @@ pub struct Stress {
     /// True if the process that had the database before lost no more than itself: with a WAL, every write
     /// that returned has survived.
     pub all_acknowledged: bool,
+    /// The file system in memory below the database, if it has one, and whether it is dead.
+    pub memory: Option<Memory>,
     /// The injected failures.
     pub faults: Option<Faults>,
     /// Cancels half of the compactions of a key range.
@@ -106,6 +112,7 @@ impl Stress {
             expected,
             families,
             all_acknowledged: false,
+            memory: None,
             canceled: Arc::default(),
             wal_dirs,
             backups: Mutex::new(()),

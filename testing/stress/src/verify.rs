@@ -1,7 +1,7 @@
 //! Reads every key in several ways and compares the results with the expected state.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::PathBuf;
 
 use base::Result;
 use esker::{ColumnFamily, Db, DbIterator, ReadOptions};
@@ -9,6 +9,7 @@ use esker::{ColumnFamily, Db, DbIterator, ReadOptions};
 use crate::failure::{Failure, Outcome};
 use crate::keys;
 use crate::stress::{Open, Stress};
+use crate::wal_dirs::places;
 
 /// The number of keys of a MultiGet.
 const BATCH: u64 = 64;
@@ -84,9 +85,16 @@ impl Stress {
             Err(error) if self.is_injected(&error.clone().into()) => return Ok(()),
             rested => rested?,
         }
-        let mut open_files = dbtest::files::deleted_but_open(&self.path);
-        if !self.options.wal_dir.is_empty() {
-            open_files.extend(dbtest::files::deleted_but_open(Path::new(&self.options.wal_dir)));
+        let directories = self.directories().into_iter();
+        let mut open_files: Vec<String> = directories
+            .flat_map(|dir| dbtest::files::deleted_but_open(&dir))
+            .collect();
+        if let Some((mem, is_dead)) = &self.memory {
+            let count = mem.open_without_name();
+            // Once the file system is dead, nothing can be closed in order.
+            if count > 0 && !is_dead() {
+                open_files.push(format!("{count} in memory"));
+            }
         }
         match open_files.is_empty() {
             true => Ok(()),
@@ -94,6 +102,19 @@ impl Stress {
                 "deleted files are open: {open_files:?}"
             ))),
         }
+    }
+
+    /// The directories of the database's files, with those that its WALs may be in.
+    fn directories(&self) -> Vec<PathBuf> {
+        let options = &self.options;
+        let wals = places(&self.path).into_iter().chain([options.wal_dir.clone()]);
+        let named = wals.filter(|dir| !dir.is_empty()).map(PathBuf::from);
+        let tables = options.db_paths.iter().map(|place| place.path.clone());
+        [self.path.clone()]
+            .into_iter()
+            .chain(named)
+            .chain(tables)
+            .collect()
     }
 }
 
