@@ -83,11 +83,9 @@ impl Gate {
         drop(self.wait_while(self.lock(), |state| state.waiting < count));
     }
 
-    /// True if `count` threads wait at the gate before `time` has passed.
-    pub fn is_reached_within(&self, count: usize, time: Duration) -> bool {
-        let few = |state: &mut GateState| state.waiting < count;
-        let waited = self.changed.wait_timeout_while(self.lock(), time, few);
-        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    /// The number of threads that wait at the gate now.
+    pub fn waiting(&self) -> usize {
+        self.lock().waiting
     }
 
     /// A listener that stands at the gate: the notification of the events that `at` accepts waits there. It

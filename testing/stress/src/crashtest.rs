@@ -27,6 +27,9 @@ flags::flags! {
     kill: bool = true;
     /// Maximum seconds that db_stress runs before it is killed.
     interval: u64 = 10;
+    /// Maximum number of operations after which db_stress is killed, in place of a time, so that a slow
+    /// machine does as much as a fast one; 0: --interval is the limit.
+    kill_after_ops: u64 = 0;
     /// Runs over one database before the next database.
     runs_per_db: u32 = 10;
     /// Seed of all random choices for the first database; 0: a random seed, which is printed.
@@ -89,8 +92,12 @@ pub fn run(flags: Flags) -> Result<(), String> {
         if let Err(message) = outcome {
             let simulate = if flags.simulate { " --simulate" } else { "" };
             let (interval, runs) = (flags.interval, flags.runs_per_db);
+            let ops = match flags.kill_after_ops {
+                0 => String::new(),
+                ops => format!(" --kill_after_ops={ops}"),
+            };
             return Err(format!(
-                "{message}\nwhat it left is in {}; to look for it again:\ndb_crashtest{simulate} --seed={seed} --databases=1 --interval={interval} --runs_per_db={runs}",
+                "{message}\nwhat it left is in {}; to look for it again:\ndb_crashtest{simulate} --seed={seed} --databases=1 --interval={interval}{ops} --runs_per_db={runs}",
                 dir.keep().display()
             ));
         }
@@ -156,31 +163,80 @@ fn one_database(
         ];
         args.extend(kept.iter().cloned());
         args.extend(draw::drawn(rng, On::Disk));
-        let mut patience = Duration::from_millis(rng.u64(50..=flags.interval.max(1) * 1000))
-            .min(end - Instant::now().min(end));
-        if !flags.kill {
-            patience = HANGS_AFTER;
+        let time = Duration::from_millis(rng.u64(50..=flags.interval.max(1) * 1000));
+        let counter = expected.join(OPERATIONS);
+        let patience = if !flags.kill {
             args.push("--kill_random_test=0".to_owned());
             args.push(format!("--ops_per_thread={}", rng.u64(1000..20_000)));
-        }
+            Patience::UntilItEnds
+        } else if flags.kill_after_ops > 0 {
+            // The count of the run before would end the wait at once.
+            remove_if_exists(&counter)?;
+            Patience::Operations(counter.clone(), rng.u64(1..=flags.kill_after_ops))
+        } else {
+            Patience::Time(time.min(end - Instant::now().min(end)))
+        };
         tally.option_sets += 1;
-        one_run(program, &args, patience, tally).map_err(|message| {
+        one_run(program, &args, &patience, tally).map_err(|message| {
             format!(
                 "run {run} of a database failed: {message}\n{} {}",
                 program.display(),
                 args.join(" ")
             )
         })?;
-        let operations = std::fs::read(expected.join(OPERATIONS)).unwrap_or_default();
-        tally.operations += operations
-            .first_chunk()
-            .map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        tally.operations += operations_in(&counter);
     }
     std::fs::remove_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))
 }
 
-/// Runs db_stress for `patience` and kills it. An error if it ends by itself without reporting success.
-fn one_run(program: &Path, args: &[String], patience: Duration, tally: &mut Tally) -> Result<(), String> {
+/// The end of the wait for a run of db_stress, which is then killed.
+enum Patience {
+    UntilItEnds,
+    Time(Duration),
+    /// The file in which db_stress counts its operations, and the count.
+    Operations(PathBuf, u64),
+}
+
+impl Patience {
+    /// True if the wait is over after `waited`.
+    fn is_over(&self, waited: Duration) -> bool {
+        let limit = match self {
+            Patience::UntilItEnds => HANGS_AFTER,
+            Patience::Time(time) => *time,
+            Patience::Operations(counter, most) if operations_in(counter) >= *most => Duration::ZERO,
+            Patience::Operations(..) => HANGS_AFTER,
+        };
+        waited >= limit
+    }
+
+    /// True if a run that did not end by itself in time is a success.
+    fn allows_a_kill(&self) -> bool {
+        match self {
+            Patience::UntilItEnds => false,
+            Patience::Time(_) => true,
+            Patience::Operations(counter, most) => operations_in(counter) >= *most,
+        }
+    }
+}
+
+/// The number of operations in the file in which db_stress counts them.
+fn operations_in(counter: &Path) -> u64 {
+    let bytes = std::fs::read(counter).unwrap_or_default();
+    { bytes.first_chunk() }.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+fn remove_if_exists(path: &Path) -> Result<(), String> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(format!("{}: {error}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Runs db_stress until `patience` is over and kills it. An error if it ends by itself without reporting
+/// success.
+fn one_run(program: &Path, args: &[String], patience: &Patience, tally: &mut Tally) -> Result<(), String> {
     let child = Command::new(program)
         .args(args)
         .stdin(Stdio::null())
@@ -205,7 +261,7 @@ fn one_run(program: &Path, args: &[String], patience: Duration, tally: &mut Tall
         tally.inside_kills += 1;
         return Ok(());
     }
-    if by_signal && !ended && patience < HANGS_AFTER {
+    if by_signal && !ended && patience.allows_a_kill() {
         tally.kills += 1;
         return Ok(());
     }
@@ -216,11 +272,11 @@ fn one_run(program: &Path, args: &[String], patience: Duration, tally: &mut Tall
     ))
 }
 
-/// True if `child` has ended within `patience`.
-fn wait(child: &mut Child, patience: Duration) -> std::io::Result<bool> {
+/// True if `child` has ended before `patience` was over.
+fn wait(child: &mut Child, patience: &Patience) -> std::io::Result<bool> {
     const STEP: Duration = Duration::from_millis(5);
-    let end = Instant::now() + patience;
-    while Instant::now() < end {
+    let start = Instant::now();
+    while !patience.is_over(start.elapsed()) {
         if child.try_wait()?.is_some() {
             return Ok(true);
         }

@@ -173,6 +173,11 @@ pub const EXCEPTIONS: &[Exception] = &[
         reason: "a thread that sleeps takes no CPU time, which the test measures",
     },
     Exception {
+        rule: "test-timeout",
+        path: "crates/dbtest/src/gate.rs",
+        reason: "the watchdog of a gate: a thread that waits two minutes panics",
+    },
+    Exception {
         rule: "test-clock",
         path: "bench/db_bench/src/schedule.rs",
         reason: "moments to count from, which can be had from the clock alone; nothing waits",

@@ -48,6 +48,18 @@ const BANS: &[Ban] = &[
         scope: Scope::Tests,
     },
     Ban {
+        rule: "test-timeout",
+        words: &[
+            "recv_timeout",
+            "recv_deadline",
+            "wait_timeout",
+            "wait_timeout_while",
+            "wait_while_for",
+        ],
+        instead: "receive with testkit::receive, whose watchdog ends a test in vain, and see that a thread waits with Task::wait_until_asleep",
+        scope: Scope::Tests,
+    },
+    Ban {
         rule: "test-clock",
         words: &["Instant::now", "SystemTime::now", ".elapsed()"],
         instead: "do a fixed number of things, or wait with testkit::wait_until; testkit::Watchdog ends a test that hangs",
@@ -355,6 +367,8 @@ fn f() {
         std::thread::park_timeout(LOOK);
     }
     testkit::wait_until(\"it is there\", || true);
+    heard.recv_timeout(LONG);
+    changed.wait_timeout(held, LONG);
 }
 ";
         let of_test = |path: &str| -> Vec<String> {
@@ -364,7 +378,13 @@ fn f() {
                 .map(|found| format!("{}:{}", found.line, found.rule))
                 .collect()
         };
-        let expected = ["2:test-clock", "3:test-clock", "4:test-sleep"];
+        let expected = [
+            "2:test-clock",
+            "3:test-clock",
+            "4:test-sleep",
+            "7:test-timeout",
+            "8:test-timeout",
+        ];
         for path in [
             "crates/a/tests/it/b.rs",
             "tools/t/tests/it/main.rs",

@@ -223,7 +223,7 @@ fn others_who_have_it_open_see_what_they_should() {
 #[test]
 fn a_killed_process_loses_nothing() {
     let output = Command::new(env!("CARGO_BIN_EXE_db_crashtest"))
-        .args(["--databases=1", "--interval=1", "--runs_per_db=6"])
+        .args(["--databases=1", "--kill_after_ops=1000", "--runs_per_db=6"])
         .arg(format!("--seed={}", testkit::rng::seed()))
         .output()
         .unwrap();

@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::thread;
-use std::time::Duration;
 
 use dbtest::by_hand::flush;
 use dbtest::events::Recorder;
@@ -17,7 +17,7 @@ use esker::{
     CompactionFilterFactory, CompactionOptionsUniversal, CompactionStyle, CompressionType, Db, Decision,
     ErrorKind, Event, FilterContext, FlushOptions, IndexType, Options, OptionsFile, ValueType, WriteOptions,
 };
-use testkit::rng;
+use testkit::{Task, receive, rng};
 use vfs::MemFs;
 
 fn options() -> Options {
@@ -337,9 +337,6 @@ fn paused_background_work_does_nothing() {
     db.close().unwrap();
 }
 
-/// A time that is long enough for a compaction to begin if nothing prevents it.
-const MOMENT: Duration = Duration::from_millis(300);
-
 /// Compactions wait at the gate when they create their filter.
 struct GateFactory(Arc<Gate>);
 
@@ -546,14 +543,21 @@ fn an_exclusive_manual_compaction_is_alone() {
     thread::scope(|scope| {
         let alone = scope.spawn(|| db.compact_range_cf_opt(&family, None, None, &exclusive));
         gate.wait_for(1);
+        let (begin, begun) = channel();
         let by_hand = [CompactRangeOptions::default(), exclusive.clone()].map(|options| {
-            let (db, other) = (&db, &other);
-            scope.spawn(move || db.compact_range_cf_opt(other, None, None, &options))
+            let (db, other, begin) = (&db, &other, begin.clone());
+            scope.spawn(move || {
+                begin.send(Task::current()).unwrap();
+                db.compact_range_cf_opt(other, None, None, &options)
+            })
         });
         // An automatic compaction becomes due.
         db.set_options(&other, &[("level0_file_num_compaction_trigger", "2")])
             .unwrap();
-        assert!(!gate.is_reached_within(2, MOMENT));
+        for task in [receive("a compaction", &begun), receive("a compaction", &begun)] {
+            task.wait_until_asleep();
+        }
+        assert_eq!(gate.waiting(), 1);
         gate.open();
         alone.join().unwrap().unwrap();
         for compaction in by_hand {
@@ -584,18 +588,22 @@ fn a_flush_waits_until_it_stalls_nobody() {
     assert_eq!(files(), 3);
     db.put(b"key", b"another").unwrap();
     let done = AtomicBool::new(false);
+    let (begin, begun) = channel();
     thread::scope(|scope| {
         let waiting = scope.spawn(|| {
+            begin.send(Task::current()).unwrap();
             db.flush().unwrap();
             assert!(gate.is_open());
         });
         let by_hand = scope.spawn(|| {
+            begin.send(Task::current()).unwrap();
             db.compact_range_cf(&family, None, None).unwrap();
             assert!(gate.is_open());
             done.store(true, Ordering::Relaxed);
         });
-        // This wait is long enough for a flush that is not held back to end.
-        gate.is_reached_within(usize::MAX, MOMENT);
+        for task in [receive("the flush", &begun), receive("the compaction", &begun)] {
+            task.wait_until_asleep();
+        }
         assert_eq!(files(), 3);
         assert!(!done.load(Ordering::Relaxed));
         gate.open();

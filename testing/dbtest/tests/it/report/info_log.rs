@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use base::filename::{self, FileKind};
 use dbtest::by_hand::{compact, everything, flush};
@@ -14,12 +13,10 @@ use esker::{
     CompactRangeOptions, CompressionType, Db, Event, InfoLogLevel, Logger, NullLogger, Options,
     SstFileWriter, StallCondition,
 };
+use testkit::receive;
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, Rule};
 
 const DIR: &str = "/db";
-
-/// A timeout longer than any operation takes.
-const LONG: Duration = Duration::from_secs(120);
 
 fn options(fs: &MemFs) -> Options {
     Options {
@@ -296,7 +293,7 @@ fn writers_that_wait_for_a_flush_are_told_of() {
     let (go_on, held) = channel::<()>();
     let held = Mutex::new(held);
     let hold = move |_: Op, _: &Path| {
-        held.lock().unwrap().recv_timeout(LONG).unwrap();
+        receive("the order to go on", &held.lock().unwrap());
     };
     fs.add(
         Rule::new(Action::Call(Arc::new(hold)))
@@ -317,7 +314,7 @@ fn writers_that_wait_for_a_flush_are_told_of() {
         std::thread::spawn(move || (0..20u8).for_each(|key| db.put([key], [7; 32 << 10]).unwrap()))
     };
     let wait_for = |what: &str| {
-        while !lines.recv_timeout(LONG).unwrap().1.contains(what) {}
+        while !receive("a line", &lines).1.contains(what) {}
     };
     wait_for(
         "[default] Stopping writes because we have 1 immutable memtables (waiting for flush), max_write_buffer_number is set to 2",
@@ -460,7 +457,7 @@ fn statistics_are_dumped_as_the_properties_tell_them() {
     db.get(b"k").unwrap();
     let snapshot = db.snapshot();
     let dump = loop {
-        let (_, line) = lines.recv_timeout(LONG).unwrap();
+        let (_, line) = receive("a line", &lines);
         if line.contains("** DB Stats **") && line.contains("\n1 snapshots at sequence number 1, ") {
             break line;
         }
@@ -488,7 +485,7 @@ fn statistics_are_dumped_as_the_properties_tell_them() {
     }
     // Jobs may report their end before the next dump of statistics.
     let statistics = loop {
-        let (_, line) = lines.recv_timeout(LONG).unwrap();
+        let (_, line) = receive("a line", &lines);
         if line.contains("STATISTICS:\n") {
             break line;
         }

@@ -7,9 +7,10 @@ use esker::{
     ColumnFamilyOptions, CompressionType, Db, Event, EventListener, IoPriority, Options, RateLimiter,
     RateLimiterMode, RateLimiterOptions, ReadOptions, SystemClock, WriteOptions,
 };
+use testkit::receive;
 use vfs::MemFs;
 
-use super::{LONG, gate, limited};
+use super::{gate, limited};
 
 #[test]
 fn jobs_ask_the_rate_limiter() {
@@ -72,7 +73,7 @@ fn a_compaction_that_waits_for_the_rate_limiter_ends_with_the_database() {
         }
         flush(&db);
     }
-    while !matches!(heard.recv_timeout(LONG).unwrap(), Event::CompactionBegun { .. }) {}
+    while !matches!(receive("an event", &heard), Event::CompactionBegun { .. }) {}
     // The compaction needs more bytes than the rate limiter's period has, and the next period has one byte.
     while limiter.total_pending_requests(Some(IoPriority::Low)) == 0 {
         std::thread::yield_now();

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-use std::time::Duration;
 
 use base::env::Rng;
 use dbtest::by_hand::flush;
@@ -171,9 +170,6 @@ fn a_flush_of_the_wal_that_had_no_room_is_resumed_from() {
     }
 }
 
-/// A timeout longer than any operation here takes.
-const LONG: Duration = Duration::from_secs(60);
-
 #[test]
 fn nobody_writes_while_the_wal_is_locked() {
     let mem = MemFs::new();
@@ -235,7 +231,7 @@ fn nobody_writes_while_the_wal_is_locked() {
         assert_eq!(db.latest_sequence_number(), before);
         db.unlock_wal().unwrap();
         for _ in 0..3 {
-            heard.recv_timeout(LONG).unwrap();
+            receive("the end of a write", &heard);
         }
     });
     assert_eq!(dump(&db).unwrap()["default"].len(), 13);
