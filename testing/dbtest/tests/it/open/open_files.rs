@@ -225,18 +225,18 @@ fn no_block_in_the_cache_keeps_a_deleted_file_mapped() {
             ..CacheOptions::default()
         }));
         let db = Db::open(&options, "/db").unwrap();
-        for round in 0..3 {
-            for file in 0..20u32 {
-                for row in 0..50u32 {
+        for round in 0..2 {
+            for file in 0..15u32 {
+                for row in 0..20u32 {
                     let key = [row.to_be_bytes(), file.to_be_bytes()].concat();
-                    db.put(&key, [b'v'; 300]).unwrap();
+                    db.put(&key, [b'v'; 600]).unwrap();
                 }
                 flush(&db);
             }
             // The first read of a block may leave the cache as it is.
-            for _ in 0..3 {
-                for row in 0..50u32 {
-                    for file in 0..20u32 {
+            for _ in 0..2 {
+                for row in 0..20u32 {
+                    for file in 0..15u32 {
                         let key = [row.to_be_bytes(), file.to_be_bytes()].concat();
                         assert!(db.get(&key).unwrap().is_some());
                     }
