@@ -2,9 +2,8 @@
 //!
 //! A [`History`] is text: options, the lives of a process, the operations of its threads, the faults of its
 //! disk, the end of each life, and the schedule of the threads. [`generate()`] draws a history from a seed,
-//! [`run()`] runs it in a [world](base::simulation) on a disk in memory and compares all reads with a [`model`], and
-//! [`shrink()`] reduces a history that fails. The crate `simulated` is only that world; this one is the
-//! program that runs the engine in it.
+//! [`run()`] runs it in a [world](base::simulation) on a disk in memory and compares all reads with a
+//! [`model`], and [`shrink()`] reduces a history that fails.
 //!
 //! Only a build under `--cfg simulate` can run one: `cargo xtask simulate`.
 #![forbid(unsafe_code)]
