@@ -174,7 +174,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         rule: "test-timeout",
-        path: "crates/dbtest/src/gate.rs",
+        path: "testing/dbtest/src/gate.rs",
         reason: "the watchdog of a gate: a thread that waits two minutes panics",
     },
     Exception {
