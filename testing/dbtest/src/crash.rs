@@ -26,7 +26,7 @@ pub use ledger::{Change, Ledger, Loss, Marks, Rows, Write};
 pub use session::{Contents, Session, Step, dump, script};
 pub use testkit::Watchdog;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -178,7 +178,38 @@ fn live_on(flavour: &Flavour, fs: &MemFs, db: Db, ledger: &mut Ledger, rng: &mut
     db.close().map_err(say("close again"))?;
     drop(db);
     // With `avoid_flush_during_recovery` the WAL of the previous session is still needed.
-    files_left(fs, flavour, &live, 2)
+    files_left(fs, flavour, &live, 2)?;
+    repair(flavour, &fs.process_death_clone())
+}
+
+/// Repairs the closed database in `fs`, which has no damage: it keeps its families with their ids, and all
+/// rows.
+fn repair(flavour: &Flavour, fs: &MemFs) -> Verdict {
+    let say = |what: &'static str| move |error: esker::Error| format!("{what}: {error}");
+    let options = flavour.options(Arc::new(fs.clone()));
+    let contents = || {
+        let db = Db::open(&options, DIR)?;
+        let families = db.column_families().into_iter();
+        let families: BTreeMap<String, u32> = families
+            .map(|family| (family.name().to_owned(), family.id()))
+            .collect();
+        let rows = dump(&db)?;
+        db.close()?;
+        Ok((families, rows))
+    };
+    let (families, rows) = contents().map_err(say("open before a repair"))?;
+    Db::repair(&options, DIR).map_err(say("repair"))?;
+    let (repaired, found) = contents().map_err(say("open after a repair"))?;
+    if repaired != families {
+        return Err(format!(
+            "a repair makes {repaired:?} of the families {families:?}"
+        ));
+    }
+    if found != rows {
+        let difference = ledger::difference(&rows, &found);
+        return Err(format!("a repair leads elsewhere:\n{difference}"));
+    }
+    Ok(())
 }
 
 /// The numbers of the live tables and blob files.
