@@ -109,6 +109,13 @@ impl Tried {
             });
         }
         assert_eq!(self.int("rocksdb.background-errors"), Some(1), "{what}");
+        if site == Site::FileOperation {
+            // The failure of a MANIFEST wakes those who wait for the job before the job itself ends.
+            watchdog::wait_until("no job is counted", || {
+                let jobs = ["rocksdb.num-running-flushes", "rocksdb.num-running-compactions"];
+                jobs.iter().all(|jobs| self.int(jobs) == Some(0))
+            });
+        }
         if site != Site::Event {
             assert_eq!(self.int("rocksdb.num-running-flushes"), Some(0), "{what}");
             assert_eq!(self.int("rocksdb.num-running-compactions"), Some(0), "{what}");
