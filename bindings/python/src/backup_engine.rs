@@ -81,7 +81,7 @@ impl BackupEngine {
         let options = CreateBackupOptions {
             flush_before_backup,
             app_metadata: app_metadata.map(|bytes| bytes.to_vec()).unwrap_or_default(),
-            progress: None,
+            ..CreateBackupOptions::default()
         };
         self.with(py, |engine| {
             shared.check_open()?;

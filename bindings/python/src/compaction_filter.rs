@@ -99,18 +99,23 @@ struct InPython {
     /// The form of a Python filter: called with key and value, or with level, key, kind and value.
     code: Py<PyAny>,
     is_method: bool,
+    /// The method `filter_entity`, if the filter has one.
+    entities: Option<Py<PyAny>>,
 }
 
 impl InPython {
     fn of(value: &Bound<'_, PyAny>) -> PyResult<InPython> {
+        let entities = value.getattr_opt("filter_entity")?.map(Bound::unbind);
         match value.getattr_opt("filter")? {
             Some(method) => Ok(InPython {
                 code: method.unbind(),
                 is_method: true,
+                entities,
             }),
             None if value.is_callable() => Ok(InPython {
                 code: value.clone().unbind(),
                 is_method: false,
+                entities,
             }),
             None => Err(PyTypeError::new_err(
                 "a compaction filter is a function, or an object with filter",
@@ -122,6 +127,7 @@ impl InPython {
         InPython {
             code: self.code.clone_ref(py),
             is_method: self.is_method,
+            entities: self.entities.as_ref().map(|code| code.clone_ref(py)),
         }
     }
 }
@@ -131,7 +137,6 @@ impl CompactionFilter for InPython {
         let kind = match value_type {
             ValueType::Value => "value",
             ValueType::MergeOperand => "merge_operand",
-            ValueType::WideColumnEntity => "wide_column_entity",
         };
         if !self.is_method && value_type != ValueType::Value {
             return Decision::Keep;
@@ -149,10 +154,35 @@ impl CompactionFilter for InPython {
         });
         decided.unwrap_or_else(ended)
     }
+
+    fn filter_entity(&mut self, level: usize, key: &[u8], columns: &[(&[u8], &[u8])]) -> Decision {
+        let Some(code) = &self.entities else {
+            return Decision::Keep;
+        };
+        let decided = Python::try_attach(|py| {
+            let code = code.bind(py);
+            let answer =
+                by_name(py, columns).and_then(|columns| code.call1((level, PyBytes::new(py, key), columns)));
+            answer
+                .and_then(|answer| decision(&answer))
+                .unwrap_or_else(|error| unwind(py, error, code))
+        });
+        decided.unwrap_or_else(ended)
+    }
+}
+
+/// The columns of an entity as a dict from names to values.
+fn by_name<'py>(py: Python<'py>, columns: &[(&[u8], &[u8])]) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, value) in columns {
+        dict.set_item(PyBytes::new(py, name), PyBytes::new(py, value))?;
+    }
+    Ok(dict)
 }
 
 /// Translates the result of a Python compaction filter to a decision. `None` and `False` keep an entry,
-/// `True` removes it, bytes replace its value, and `("skip_until", key)` drops all entries up to `key`.
+/// `True` removes it, bytes replace its value, a dict makes it an entity of these columns, and
+/// `("skip_until", key)` drops all entries up to `key`.
 fn decision(answer: &Bound<'_, PyAny>) -> PyResult<Decision> {
     if answer.is_none() {
         return Ok(Decision::Keep);
@@ -177,6 +207,14 @@ fn decision(answer: &Bound<'_, PyAny>) -> PyResult<Decision> {
             "skip_until" => Ok(Decision::RemoveAndSkipUntil(owned(&key)?)),
             word => Err(PyValueError::new_err(format!("unknown decision {word:?}"))),
         };
+    }
+    if let Ok(columns) = answer.cast::<PyDict>() {
+        let columns = columns
+            .iter()
+            .map(|(name, value)| Ok((owned(&name)?, owned(&value)?)));
+        return columns
+            .collect::<PyResult<_>>()
+            .map(Decision::ChangeWideColumnEntity);
     }
     owned(answer).map(Decision::ChangeValue)
 }

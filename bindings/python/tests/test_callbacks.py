@@ -116,6 +116,26 @@ def test_a_compaction_filter_object_says_all_that_rocksdb_lets_it(path: Path) ->
         assert b"d" not in [entry[1] for entry in filter.seen]
 
 
+def test_a_compaction_filter_makes_and_sees_entities(path: Path) -> None:
+    class Filter:
+        seen: list[dict[bytes, bytes]] = []
+
+        def filter(self, level: int, key: bytes, kind: str, value: bytes) -> Any:
+            return {b"": value, b"n": b"1"}
+
+        def filter_entity(self, level: int, key: bytes, columns: dict[bytes, bytes]) -> Any:
+            self.seen.append(columns)
+            return columns | {b"": b"again"}
+
+    with esker.open(path, compaction_filter=Filter()) as db:
+        db[b"k"] = b"v"
+        db.flush()
+        db.compact_range(bottommost_level_compaction="kForce")
+        assert db[b"k"] == b"v" and Filter.seen == []
+        db.compact_range(bottommost_level_compaction="kForce")
+        assert db[b"k"] == b"again" and Filter.seen == [{b"": b"v", b"n": b"1"}]
+
+
 def test_a_factory_makes_a_filter_for_each_compaction(path: Path) -> None:
     contexts: list[dict[str, Any]] = []
 

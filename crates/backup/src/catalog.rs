@@ -193,18 +193,20 @@ impl Catalog {
 
     /// The files of a backup, with their known sizes and checksums.
     pub fn files_of(&self, meta: &Meta) -> Vec<BackupFileInfo> {
-        let info = |relative: &String| {
-            let file = self.files.get(relative)?;
-            Some(BackupFileInfo {
-                relative_filename: relative.clone(),
-                size: file.size,
-                crc32c: file.crc32c,
-            })
-        };
         meta.files
             .iter()
-            .filter_map(|file| info(&file.relative))
+            .filter_map(|file| self.file(&file.relative))
             .collect()
+    }
+
+    /// The file of this name, if a good backup has it.
+    pub fn file(&self, relative: &str) -> Option<BackupFileInfo> {
+        let file = self.files.get(relative)?;
+        Some(BackupFileInfo {
+            relative_filename: relative.to_owned(),
+            size: file.size,
+            crc32c: file.crc32c,
+        })
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use base::filename::{self, FileKind};
+use base::user_code::{call, catch};
 use base::{Error, ErrorKind, Progress, Result};
 use codec::file_checksum::CRC32C_NAME;
 use esker::{Db, LiveFileStorageInfo, LiveFilesStorageInfoOptions};
@@ -14,7 +15,7 @@ use crate::copy::{Copier, for_all};
 use crate::engine::shared_dir;
 use crate::meta::{Meta, MetaFile};
 use crate::names;
-use crate::{BackupEngine, BackupId, CreateBackupOptions, MAX_APP_METADATA, ShareFilesNaming};
+use crate::{BackupEngine, BackupId, CreateBackupOptions, ExcludeFiles, MAX_APP_METADATA, ShareFilesNaming};
 
 impl BackupEngine {
     /// Creates a backup of the current state of `db`, consistent over all column families, and returns its
@@ -24,14 +25,20 @@ impl BackupEngine {
     /// checksum is recorded; if the MANIFEST has one too (`FileChecksumCrc32c`), the two must be equal.
     ///
     /// # Errors
-    /// `Aborted` if [`progress`](CreateBackupOptions::progress) was asked to stop: shared files copied so far
-    /// stay, and the next backup reuses them after comparing their bytes. `Corruption` if a file of the
+    /// `Aborted` if [`progress`](CreateBackupOptions::progress) was asked to stop, or the callback that
+    /// excludes files panicked: shared files copied so far stay, and the next backup reuses them after
+    /// comparing their bytes. `InvalidArgument` for such a callback with schema 1. `Corruption` if a file of the
     /// database differs from its MANIFEST. Errors of the file systems. In all these cases there is no new
     /// backup, and the others are unchanged.
     pub fn create_new_backup(&mut self, db: &Db, options: &CreateBackupOptions) -> Result<BackupId> {
         self.check_writable()?;
         if options.app_metadata.len() > MAX_APP_METADATA {
             return Err(Error::invalid_argument("App metadata too large"));
+        }
+        if options.exclude_files_callback.is_some() && self.options.schema_version < 2 {
+            return Err(Error::invalid_argument(
+                "exclude_files_callback requires schema_version >= 2",
+            ));
         }
         let unwatched = Progress::new();
         let progress = options.progress.as_deref().unwrap_or(&unwatched);
@@ -102,17 +109,25 @@ impl BackupEngine {
             engine: self,
             id,
             db_fs: &*db.options().fs,
+            excludes: options.exclude_files_callback.as_deref(),
             copier,
         };
-        let copied = for_all(self.options.max_background_operations, &files, |file| {
+        let stored = for_all(self.options.max_background_operations, &files, |file| {
             job.file(file)
         })?;
+        let (mut copied, mut excluded) = (Vec::new(), Vec::new());
+        for file in stored {
+            match file {
+                Stored::Here(file) => copied.push(file),
+                Stored::Elsewhere(relative) => excluded.push(relative),
+            }
+        }
         let meta = Meta {
             timestamp: self.options.clock.unix_seconds(),
             sequence_number: live.sequence_number,
             app_metadata: options.app_metadata.clone(),
             files: copied,
-            excluded: Vec::new(),
+            excluded,
         };
         self.finish(id, &meta)?;
         let sizes: BTreeMap<String, u64> = meta
@@ -156,11 +171,19 @@ struct Job<'a> {
     engine: &'a BackupEngine,
     id: BackupId,
     db_fs: &'a dyn FileSystem,
+    excludes: Option<&'a ExcludeFiles>,
     copier: Copier<'a>,
 }
 
+/// The place of a database's file in a backup.
+enum Stored {
+    Here(MetaFile),
+    /// The file has this relative name in another backup directory.
+    Elsewhere(String),
+}
+
 impl Job<'_> {
-    fn file(&self, file: &LiveFileStorageInfo) -> Result<MetaFile> {
+    fn file(&self, file: &LiveFileStorageInfo) -> Result<Stored> {
         self.copier.progress.check()?;
         let options = &self.engine.options;
         let kind = filename::parse(&file.relative_filename);
@@ -174,8 +197,17 @@ impl Job<'_> {
         }
         match shareable && options.share_table_files {
             true => self.shared(file, matches!(kind, Some(FileKind::Table(_)))),
-            false => self.private(file),
+            false => self.private(file).map(Stored::Here),
         }
+    }
+
+    /// True if the user excludes the shared file of this name.
+    fn is_excluded(&self, relative: &str) -> Result<bool> {
+        let Some(excludes) = self.excludes else {
+            return Ok(false);
+        };
+        let excluded = catch(|| call("exclude_files_callback", || "", || excludes(relative)));
+        excluded.map_err(|error| Error::new(ErrorKind::Aborted, error.to_string()))
     }
 
     fn private(&self, file: &LiveFileStorageInfo) -> Result<MetaFile> {
@@ -206,7 +238,7 @@ impl Job<'_> {
         }
     }
 
-    fn shared(&self, file: &LiveFileStorageInfo, is_table: bool) -> Result<MetaFile> {
+    fn shared(&self, file: &LiveFileStorageInfo, is_table: bool) -> Result<Stored> {
         let options = &self.engine.options;
         let (fs, dir) = (&*options.fs, &*options.backup_dir);
         let name = &*file.relative_filename;
@@ -223,6 +255,10 @@ impl Job<'_> {
             let crc = self.crc_of(file)?;
             (names::by_checksum(name, crc, file.size), Some(crc))
         };
+        if self.is_excluded(&relative)? {
+            self.copier.progress.advance(file.size)?;
+            return Ok(Stored::Elsewhere(relative));
+        }
         let path = dir.join(&relative);
         if let Some(known) = self.engine.catalog.files.get(&relative) {
             if known.size != file.size {
@@ -237,7 +273,7 @@ impl Job<'_> {
                 Some(crc) => crc,
                 None => self.crc_of(file)?,
             };
-            return self.taken_over(relative, crc, file);
+            return self.taken_over(relative, crc, file).map(Stored::Here);
         }
         // A file that exists without a meta file belongs to an interrupted backup, or to one whose meta file
         // is corrupt. It is reused if it has the same bytes.
@@ -247,13 +283,13 @@ impl Job<'_> {
                 None => self.crc_of(file)?,
             };
             if self.copier.checksum(fs, &path, file.size)? == crc {
-                return self.taken_over(relative, crc, file);
+                return self.taken_over(relative, crc, file).map(Stored::Here);
             }
         }
         let temporary = names::temporary(&path);
         let crc = self.copy(file, &temporary)?;
         fs.rename(&temporary, &path)?;
-        Ok(meta_file(relative, crc, file))
+        Ok(Stored::Here(meta_file(relative, crc, file)))
     }
 
     /// A file that is in the backup directory already.

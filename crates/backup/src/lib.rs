@@ -47,4 +47,6 @@ mod verify;
 
 pub use engine::BackupEngine;
 pub use info::{BackupFileInfo, BackupId, BackupInfo, MAX_APP_METADATA};
-pub use options::{BackupEngineOptions, CreateBackupOptions, RestoreMode, RestoreOptions, ShareFilesNaming};
+pub use options::{
+    BackupEngineOptions, CreateBackupOptions, ExcludeFiles, RestoreMode, RestoreOptions, ShareFilesNaming,
+};

@@ -43,9 +43,10 @@ pub(crate) struct MetaFile {
 const SCHEMA: &str = "schema_version ";
 const FOOTER: &str = "// FOOTER";
 const NOT_IGNORABLE: &str = "ni::";
+const EXCLUDED: &str = "ni::excluded";
 
 impl Meta {
-    /// Encodes the text. `schema_version` is 1 or 2.
+    /// Encodes the text. `schema_version` is 1 or 2; schema 1 has no excluded files.
     pub fn encode(&self, schema_version: u32) -> Vec<u8> {
         let mut text = String::new();
         if schema_version >= 2 {
@@ -59,6 +60,7 @@ impl Meta {
                 .for_each(|byte| text.push_str(&format!("{byte:02X}")));
             text.push('\n');
         }
+        // Excluded files are not counted.
         text.push_str(&format!("{}\n", self.files.len()));
         for file in &self.files {
             text.push_str(&file.relative);
@@ -69,6 +71,9 @@ impl Meta {
                 text.push_str(&format!(" size {size}"));
             }
             text.push('\n');
+        }
+        for relative in &self.excluded {
+            text.push_str(&format!("{relative} {EXCLUDED} true\n"));
         }
         text.into_bytes()
     }
@@ -195,7 +200,7 @@ fn file(line: &str, schema: u32, id: BackupId, meta: &mut Meta) -> Result<()> {
             "crc32" => file.crc32c = Some(number(value)?),
             _ if schema < 2 => return Err(Error::corruption("Unknown checksum type, or extra data")),
             "size" => file.size = Some(number(value)?),
-            "ni::excluded" => {
+            EXCLUDED => {
                 excluded = match value {
                     "true" => true,
                     "false" => false,

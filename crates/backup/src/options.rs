@@ -108,8 +108,11 @@ impl fmt::Debug for BackupEngineOptions {
     }
 }
 
+/// Decides by the name of a shared file, relative to the backup directory, whether a backup leaves it out.
+pub type ExcludeFiles = dyn Fn(&str) -> bool + Send + Sync;
+
 /// The options of one backup.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct CreateBackupOptions {
     /// Whether memtables are flushed first. Otherwise WALs are copied; rows that no WAL holds are flushed in
     /// any case. Default: false.
@@ -118,6 +121,21 @@ pub struct CreateBackupOptions {
     pub app_metadata: Vec<u8>,
     /// Gets the progress, and may request a stop. Default: none.
     pub progress: Option<Arc<Progress>>,
+    /// Shared tables and blob files for which it returns true are not copied, because they are known to exist
+    /// elsewhere; a restoration finds them by [`alternate_dirs`](RestoreOptions::alternate_dirs). Several
+    /// threads may call it at once. Requires [`schema_version`](BackupEngineOptions::schema_version) 2.
+    /// Default: none.
+    pub exclude_files_callback: Option<Arc<ExcludeFiles>>,
+}
+
+impl fmt::Debug for CreateBackupOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CreateBackupOptions")
+            .field("flush_before_backup", &self.flush_before_backup)
+            .field("app_metadata", &self.app_metadata)
+            .field("exclude_files_callback", &self.exclude_files_callback.is_some())
+            .finish_non_exhaustive()
+    }
 }
 
 /// The treatment of existing files at the destination of a restoration.
@@ -129,7 +147,7 @@ pub enum RestoreMode {
     /// Tables and blob files that are in the backup too are kept if they have its checksums.
     VerifyChecksum,
     /// Tables are kept that have the session in their name in the backup, and the size. Their contents are
-    /// not verified.
+    /// not verified. Tables that the backup excludes need not be in an alternate directory then.
     KeepLatestDbSessionIdFiles,
 }
 
@@ -141,6 +159,9 @@ pub struct RestoreOptions {
     pub keep_log_files: bool,
     /// The existing files, besides WALs, that are kept. Default: none.
     pub mode: RestoreMode,
+    /// Other backup directories, on the file system of the engine's, that have the files which the backup
+    /// [excludes](CreateBackupOptions::exclude_files_callback). Default: none.
+    pub alternate_dirs: Vec<PathBuf>,
     /// The file system of the restored database. Default: the operating system's file system.
     pub fs: Arc<dyn FileSystem>,
     /// Gets the progress, and may request a stop. Default: none.
@@ -152,6 +173,7 @@ impl Default for RestoreOptions {
         RestoreOptions {
             keep_log_files: false,
             mode: RestoreMode::default(),
+            alternate_dirs: Vec::new(),
             fs: Arc::new(PosixFs::new()),
             progress: None,
         }

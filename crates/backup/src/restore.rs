@@ -10,15 +10,26 @@ use vfs::FileSystem;
 
 use crate::copy::{Copier, create_dir, for_all};
 use crate::create::session_of;
+use crate::meta::Meta;
 use crate::names;
-use crate::{BackupEngine, BackupFileInfo, BackupId, RestoreMode, RestoreOptions};
+use crate::{BackupEngine, BackupEngineOptions, BackupFileInfo, BackupId, RestoreMode, RestoreOptions};
 
 /// A file to restore.
 struct Item {
     file: BackupFileInfo,
+    /// The file in a backup directory; `None`: it is in none, and must exist at the destination.
+    from: Option<PathBuf>,
     name: String,
     kind: FileKind,
     to: PathBuf,
+}
+
+impl Item {
+    fn source(&self) -> Result<&Path> {
+        self.from
+            .as_deref()
+            .ok_or_else(|| not_found(&self.file.relative_filename))
+    }
 }
 
 impl BackupEngine {
@@ -44,8 +55,9 @@ impl BackupEngine {
     ///
     /// # Errors
     /// `LockHeld` if the database there is open, or one that has its WALs in `wal_dir`; `InvalidArgument` if
-    /// `wal_dir` belongs to another database; `Corruption` for a corrupt backup or file; `NotSupported` for a
-    /// backup that RocksDB created without some of its files; `Aborted` if a stop was requested.
+    /// `wal_dir` belongs to another database, or a file that the backup excludes is in none of the
+    /// [`alternate_dirs`](RestoreOptions::alternate_dirs); `Corruption` for a corrupt backup or file;
+    /// `Aborted` if a stop was requested.
     pub fn restore_db_from_backup(
         &self,
         id: BackupId,
@@ -55,14 +67,13 @@ impl BackupEngine {
     ) -> Result<()> {
         let (db_dir, wal_dir) = (db_dir.as_ref(), wal_dir.as_ref());
         let meta = self.catalog.good(id)?;
-        if let Some(excluded) = meta.excluded.first() {
-            return Err(Error::not_supported(format!(
-                "backup {id} was made without {} of its files, which are elsewhere: {excluded}",
-                meta.excluded.len()
-            )));
+        let mut sources = self.excluded_files(meta, options)?;
+        for file in self.catalog.files_of(meta) {
+            let from = self.options.backup_dir.join(&file.relative_filename);
+            sources.push((file, Some(from)));
         }
         let mut items = Vec::new();
-        for file in self.catalog.files_of(meta) {
+        for (file, from) in sources {
             let name = names::db_file_name(&file.relative_filename, id);
             let parsed = name.and_then(|name| filename::parse(&name).map(|kind| (name, kind)));
             let (name, kind) = parsed
@@ -71,7 +82,13 @@ impl BackupEngine {
                 FileKind::Wal(_) => wal_dir.join(&name),
                 _ => db_dir.join(&name),
             };
-            items.push(Item { file, name, kind, to });
+            items.push(Item {
+                file,
+                from,
+                name,
+                kind,
+                to,
+            });
         }
         if !items.iter().any(|item| item.kind == FileKind::Current) {
             return Err(Error::corruption(format!("backup {id} has no CURRENT")));
@@ -99,6 +116,49 @@ impl BackupEngine {
         };
         restoration.run(items, options.keep_log_files)
     }
+
+    /// The files that the backup excludes, each with its place in this directory or an alternate one.
+    fn excluded_files(
+        &self,
+        meta: &Meta,
+        options: &RestoreOptions,
+    ) -> Result<Vec<(BackupFileInfo, Option<PathBuf>)>> {
+        if meta.excluded.is_empty() {
+            return Ok(Vec::new());
+        }
+        let alternates = options.alternate_dirs.iter().map(|dir| {
+            BackupEngine::open_read_only(BackupEngineOptions {
+                fs: self.options.fs.clone(),
+                ..BackupEngineOptions::new(dir)
+            })
+        });
+        let alternates = alternates.collect::<Result<Vec<BackupEngine>>>()?;
+        let place = |relative: &String| {
+            let found = std::iter::once(self).chain(&alternates).find_map(|engine| {
+                let file = engine.catalog.file(relative)?;
+                Some((file, Some(engine.options.backup_dir.join(relative))))
+            });
+            let by_name = || match names::session_and_size(relative) {
+                Some((_, size)) if options.mode == RestoreMode::KeepLatestDbSessionIdFiles => {
+                    let file = BackupFileInfo {
+                        relative_filename: relative.clone(),
+                        size,
+                        crc32c: None,
+                    };
+                    Ok((file, None))
+                }
+                _ => Err(not_found(relative)),
+            };
+            found.map_or_else(by_name, Ok)
+        };
+        meta.excluded.iter().map(place).collect()
+    }
+}
+
+fn not_found(relative: &str) -> Error {
+    Error::invalid_argument(format!(
+        "Excluded file {relative} not found in any of the backup directories"
+    ))
 }
 
 struct Restoration<'a> {
@@ -124,6 +184,13 @@ impl Restoration<'_> {
         wals.unmark(fs)?;
         let threads = self.engine.options.max_background_operations;
         let stays = for_all(threads, &items, |item| self.stays(item))?;
+        let missing = items
+            .iter()
+            .zip(&stays)
+            .find(|(item, stays)| item.from.is_none() && !**stays);
+        if let Some((item, _)) = missing {
+            return Err(not_found(&item.file.relative_filename));
+        }
         let kept: BTreeSet<&str> = items
             .iter()
             .zip(&stays)
@@ -186,9 +253,8 @@ impl Restoration<'_> {
     }
 
     fn checksum_of_source(&self, item: &Item) -> Result<u32> {
-        let options = &self.engine.options;
-        let from = options.backup_dir.join(&item.file.relative_filename);
-        self.copier.checksum(&*options.fs, &from, item.file.size)
+        self.copier
+            .checksum(&*self.engine.options.fs, item.source()?, item.file.size)
     }
 
     /// Removes the existing database: CURRENT first, so that there is no database from then on.
@@ -234,15 +300,15 @@ impl Restoration<'_> {
     }
 
     fn copy(&self, item: &Item, to: &Path) -> Result<()> {
-        let options = &self.engine.options;
-        let from = options.backup_dir.join(&item.file.relative_filename);
-        let size = item.file.size;
-        let crc = self.copier.copy((&*options.fs, &from), (self.fs, to), size)?;
+        let (from, size) = (item.source()?, item.file.size);
+        let crc = self
+            .copier
+            .copy((&*self.engine.options.fs, from), (self.fs, to), size)?;
         match item.file.crc32c {
             Some(expected) if expected != crc => Err(Error::corruption(format!(
                 "Checksum mismatch: expected {expected:08x}, computed {crc:08x}"
             ))
-            .in_file(&from)),
+            .in_file(from)),
             _ => Ok(()),
         }
     }

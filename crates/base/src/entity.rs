@@ -58,7 +58,7 @@ impl Entity {
 
     /// Names and values' places of the columns, in the order of their names. `bytes` must be those that the
     /// entity was decoded from.
-    pub fn columns<'a>(&'a self, bytes: &'a [u8]) -> impl Iterator<Item = (&'a [u8], &'a ColumnValue)> {
+    pub fn columns<'e, 'b>(&'e self, bytes: &'b [u8]) -> impl Iterator<Item = (&'b [u8], &'e ColumnValue)> {
         self.columns
             .iter()
             .map(|(name, value)| (&bytes[name.clone()], value))

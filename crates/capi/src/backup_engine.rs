@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use backup::{
-    BackupEngine, BackupEngineOptions, BackupInfo, CreateBackupOptions, RestoreMode, RestoreOptions,
-    ShareFilesNaming,
+    BackupEngine, BackupEngineOptions, BackupInfo, CreateBackupOptions, ExcludeFiles, RestoreMode,
+    RestoreOptions, ShareFilesNaming,
 };
 use base::sync::Mutex;
 use esker::{Error, ErrorKind, Progress, RateLimiter, Result};
@@ -61,7 +61,21 @@ type ExcludeFn = unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> u8;
 pub struct rocksdb_create_backup_options_t {
     pub fields: CreateBackupOptionsFields,
     progress: Option<(Arc<CallbackState>, ProgressFn)>,
-    excludes: bool,
+    exclude: Option<(Arc<CallbackState>, ExcludeFn)>,
+}
+
+impl rocksdb_create_backup_options_t {
+    /// The callback as the engine calls it: by one thread at a time, because RocksDB calls it from the thread
+    /// that creates the backup.
+    fn exclude_files(&self) -> Option<Arc<ExcludeFiles>> {
+        let (state, call) = self.exclude.clone()?;
+        let turn = Mutex::new(());
+        Some(Arc::new(move |relative: &str| {
+            let _turn = turn.lock();
+            // SAFETY: the caller passed the function for this state, which lives until the backup is created.
+            unsafe { call(state.pointer, relative.as_ptr().cast(), relative.len()) != 0 }
+        }))
+    }
 }
 
 /// The C object `rocksdb_backup_engine_t`.
@@ -93,9 +107,6 @@ impl rocksdb_backup_engine_t {
         if self.stopped.load(Ordering::Acquire) {
             return Err(Error::new(ErrorKind::Incomplete, "Backup stopped"));
         }
-        if options.excludes {
-            return Err(Error::not_supported("exclude_files_callback"));
-        }
         let progress = Arc::new(match &options.progress {
             Some((state, call)) => {
                 let (state, call, interval) = (state.clone(), *call, self.interval);
@@ -117,6 +128,7 @@ impl rocksdb_backup_engine_t {
                 flush_before_backup: options.fields.flush_before_backup != 0,
                 app_metadata: metadata.to_vec(),
                 progress: Some(progress),
+                exclude_files_callback: options.exclude_files(),
             },
         );
         *self.under_way.lock() = None;
@@ -420,15 +432,15 @@ api!(
     }
 );
 
-// A backup without some of its files is not supported: with a callback that excludes files the creation of
-// the backup fails.
+// The C interface has no alternate directories: a backup without some of its files is restored by RocksDB's
+// C++ interface, or by `RestoreOptions::alternate_dirs` of the crate `esker-backup`.
 api!(
     fn rocksdb_create_backup_options_set_exclude_files_callback(
         options: *mut rocksdb_create_backup_options_t,
-        _state: *mut c_void,
+        state: *mut c_void,
         callback: Option<ExcludeFn>,
     ) {
-        (*options).excludes = callback.is_some();
+        (*options).exclude = callback.map(|callback| (Arc::new(CallbackState::new(state, None)), callback));
     }
 );
 

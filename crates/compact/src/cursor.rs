@@ -20,6 +20,7 @@
 //! The plain case, a value with no configured feature that may change it, costs one comparison with the
 //! previous key, one copy of the key and no allocation. Everything else is out of line.
 
+mod filter;
 mod merge;
 mod older_versions;
 mod operands;

@@ -12,8 +12,6 @@ pub enum ValueType {
     Value,
     /// One operand of a merge.
     MergeOperand,
-    /// A wide-column entity, in its serialized form.
-    WideColumnEntity,
 }
 
 /// The decision of a filter about an entry.
@@ -28,6 +26,9 @@ pub enum Decision {
     Remove,
     /// The value is replaced. An entity becomes a plain value; an operand stays an operand.
     ChangeValue(Vec<u8>),
+    /// The entry becomes a wide-column entity of these names and values, in any order. An entry stays as it
+    /// is if two columns have one name; a merge operand always stays.
+    ChangeWideColumnEntity(Vec<(Vec<u8>, Vec<u8>)>),
     /// The entry becomes a single deletion: for keys that were put exactly once since they last did not
     /// exist. A merge operand stays.
     Purge,
@@ -63,8 +64,16 @@ pub enum Decision {
 /// assert_eq!(DropsEmpty.filter(1, b"key", ValueType::Value, b""), Decision::Remove);
 /// ```
 pub trait CompactionFilter: Send {
-    /// Decides about `key` (with its timestamp, if the family has timestamps), compacted from `level`.
+    /// Decides about the value or operand of `key` (with its timestamp, if the family has timestamps),
+    /// compacted from `level`.
     fn filter(&mut self, level: usize, key: &[u8], value_type: ValueType, value: &[u8]) -> Decision;
+
+    /// Decides about a wide-column entity. `columns` are names and values, sorted by name; those in blob files
+    /// have been read. The default column has the empty name. Default: the entity is kept, as in RocksDB's
+    /// `FilterV3`.
+    fn filter_entity(&mut self, _level: usize, _key: &[u8], _columns: &[(&[u8], &[u8])]) -> Decision {
+        Decision::Keep
+    }
 
     /// Decides about a key whose value is in a blob file, without reading the value. `None`: the value is
     /// read, and [`filter`](CompactionFilter::filter) is called.

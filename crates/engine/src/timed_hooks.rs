@@ -90,6 +90,13 @@ impl CompactionFilter for TimedFilter {
         })
     }
 
+    fn filter_entity(&mut self, level: usize, key: &[u8], columns: &[(&[u8], &[u8])]) -> Decision {
+        let wanted = self.statistics.times_details();
+        timed(&self.statistics, wanted, Ticker::FilterOperationTotalTime, || {
+            self.filter.filter_entity(level, key, columns)
+        })
+    }
+
     fn filter_blob_by_key(&mut self, level: usize, key: &[u8]) -> Option<Decision> {
         let wanted = self.statistics.times_details();
         timed(&self.statistics, wanted, Ticker::FilterOperationTotalTime, || {

@@ -179,15 +179,11 @@ impl Kind for Filtering {
     }
 }
 
-impl CompactionFilter for Filtering {
-    fn filter(&mut self, level: usize, key: &[u8], value_type: ValueType, value: &[u8]) -> Decision {
+impl Filtering {
+    /// Calls the method with the number of a `JavaCompactionFilter.Kind`.
+    fn decide(&self, level: usize, key: &[u8], kind: i32, value: &[u8]) -> Decision {
         let decided = self.0.0.call(|env, object, methods| {
             let bytes = env.array_of(methods.classes.class("[B"), 1)?;
-            let kind = match value_type {
-                ValueType::Value => 0,
-                ValueType::MergeOperand => 1,
-                ValueType::WideColumnEntity => 2,
-            };
             let arguments = [
                 jvalue { i: level as i32 },
                 array(env, Some(key))?,
@@ -205,6 +201,25 @@ impl CompactionFilter for Filtering {
             })
         });
         decided.unwrap_or(Decision::Keep)
+    }
+}
+
+impl CompactionFilter for Filtering {
+    fn filter(&mut self, level: usize, key: &[u8], value_type: ValueType, value: &[u8]) -> Decision {
+        let kind = match value_type {
+            ValueType::Value => 0,
+            ValueType::MergeOperand => 1,
+        };
+        self.decide(level, key, kind, value)
+    }
+
+    fn filter_entity(&mut self, level: usize, key: &[u8], columns: &[(&[u8], &[u8])]) -> Decision {
+        let mut entity = Vec::new();
+        match base::entity::encode(columns, &mut entity) {
+            Ok(()) => self.decide(level, key, 2, &entity),
+            // A column of 4 GiB or more, which a Java array could not hold either.
+            Err(_) => Decision::Keep,
+        }
     }
 }
 

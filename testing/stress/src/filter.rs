@@ -81,6 +81,10 @@ impl CompactionFilter for OfFamily {
         self.decide(key)
     }
 
+    fn filter_entity(&mut self, _level: usize, key: &[u8], _columns: &[(&[u8], &[u8])]) -> Decision {
+        self.decide(key)
+    }
+
     fn filter_blob_by_key(&mut self, _level: usize, key: &[u8]) -> Option<Decision> {
         Some(self.decide(key))
     }

@@ -90,6 +90,7 @@ fn create(args: &BackupArgs, out: &mut Out, progress: &Arc<Progress>) -> Result<
         flush_before_backup: args.flush_before_backup,
         app_metadata: args.metadata.clone().unwrap_or_default().into_bytes(),
         progress: Some(progress.clone()),
+        ..CreateBackupOptions::default()
     };
     let made = engine.create_new_backup(&db, &options);
     db.close()?;

@@ -94,4 +94,18 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "let begins = is_in_range;",
         caught_by: Tests(VERSIONS),
     },
+    Canary {
+        name: "a compaction filter sees the blob index of a column",
+        file: "crates/compact/src/cursor/filter.rs",
+        right: "                fetch(user_key, &entity[range.clone()], blobs, &mut out)?;\n",
+        wrong: "                out.extend_from_slice(&entity[range.clone()]);\n",
+        caught_by: Tests(&["-p", "esker-compact", "--lib", "filters_read_blobs"]),
+    },
+    Canary {
+        name: "an entity that a compaction filter makes is written as a value",
+        file: "crates/compact/src/cursor/filter.rs",
+        right: "                    *kind = Kind::WideColumnEntity;",
+        wrong: "                    *kind = Kind::Value;",
+        caught_by: Tests(&["-p", "esker-compact", "--test", "it", "cursor"]),
+    },
 ];

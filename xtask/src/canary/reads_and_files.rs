@@ -196,4 +196,11 @@ pub const CANARIES: &[Canary] = &[
         wrong: "            let (read, waker) = (None::<ReadFn<T>>, slot.waker.take());\n",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "async_get::"]),
     },
+    Canary {
+        name: "a backup does not name the files that it excludes",
+        file: "crates/backup/src/meta.rs",
+        right: "        for relative in &self.excluded {",
+        wrong: "        for relative in self.excluded.iter().take(0) {",
+        caught_by: Tests(&["-p", "esker-backup", "--test", "it", "excluded"]),
+    },
 ];

@@ -10,11 +10,13 @@ Decision = (
     | bytes
     | Literal["keep", "remove", "purge"]
     | tuple[Literal["skip_until"], bytes]
+    | dict[bytes, bytes]
     | None
 )
 """The decision of a compaction filter about an entry. `None`, `False` and `"keep"`: the entry stays. `True`
 and `"remove"`: the entry is deleted. Bytes replace its value. `"purge"`: the entry is deleted by a single
-deletion. `("skip_until", key)`: all entries from this one to `key`, exclusive, are dropped."""
+deletion. `("skip_until", key)`: all entries from this one to `key`, exclusive, are dropped. A dict
+makes the entry a wide-column entity of these columns."""
 
 FullMerge = Callable[[bytes, bytes | None, list[bytes]], bytes | None]
 """Returns the value of a key from its older value, if it has one, and the operands from oldest to newest.
@@ -57,11 +59,13 @@ class CompactionFilter(Protocol):
         self,
         level: int,
         key: bytes,
-        kind: Literal["value", "merge_operand", "wide_column_entity"],
+        kind: Literal["value", "merge_operand"],
         value: bytes,
         /,
     ) -> Decision:
-        """Decides about an entry in a compaction of files from `level`."""
+        """Decides about an entry in a compaction of files from `level`. A filter may also have
+        `filter_entity(level, key, columns)`, which decides about wide-column entities by a dict of their
+        columns; without it they are kept."""
 
 
 class FilterContext(TypedDict):

@@ -39,7 +39,7 @@ fn every_backup_is_the_database_as_it_was() {
                 let options = CreateBackupOptions {
                     flush_before_backup,
                     app_metadata: format!("round {round}").into_bytes(),
-                    progress: None,
+                    ..CreateBackupOptions::default()
                 };
                 let id = engine.create_new_backup(&db, &options).unwrap();
                 assert_eq!(id, round as u32 + 1);

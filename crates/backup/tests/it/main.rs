@@ -3,6 +3,7 @@
 mod crash;
 mod damage;
 mod engine;
+mod excluded;
 mod fixtures;
 mod rocksdb;
 mod stop;

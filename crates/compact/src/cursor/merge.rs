@@ -163,7 +163,9 @@ impl<C: Cursor> CompactionCursor<C> {
         let (user_key, operand) = (internal_key::user_key(self.input.key()), self.input.value());
         let timestamp = &user_key[user_key.len().saturating_sub(self.ts_size)..];
         match decision {
-            Decision::Keep | Decision::Purge => self.operands.push(timestamp, operand, seqno),
+            Decision::Keep | Decision::Purge | Decision::ChangeWideColumnEntity(_) => {
+                self.operands.push(timestamp, operand, seqno);
+            }
             Decision::ChangeValue(operand) => self.operands.push(timestamp, &operand, seqno),
             Decision::Remove => {
                 *filtered = true;

@@ -3,14 +3,11 @@
 use std::cmp::Ordering;
 
 use base::internal_key::{self, TRAILER_LEN};
-use base::user_code::call;
 use base::{Cursor, Error, Kind, SeqNo};
 
+use super::filter::Filtered;
 use super::state::{CompactionCursor, NO_STRIPE, Relation, ValueAt};
-use crate::filter::{Decision, ValueType, may_refer_to_blobs};
-
-/// Names a compaction filter in the error of its panic.
-const FILTER: &str = "compaction filter";
+use crate::filter::may_refer_to_blobs;
 
 impl<C: Cursor> CompactionCursor<C> {
     /// Handles the input's entry where bytes alone do not tell keys apart, or an entry needs more than its
@@ -297,92 +294,4 @@ impl<C: Cursor> CompactionCursor<C> {
         self.value = ValueAt::Input;
         true
     }
-
-    /// Calls the filter for the newest version of a key.
-    fn apply_filter(&mut self, kind: &mut Kind, value: &mut ValueAt) -> Filtered {
-        let Some(filter) = &mut self.filter else {
-            return Filtered::Kept;
-        };
-        let user_key = &self.key[..self.key.len() - TRAILER_LEN];
-        let decision = match *kind {
-            Kind::Value => call(
-                FILTER,
-                || "",
-                || filter.filter(self.level, user_key, ValueType::Value, self.input.value()),
-            ),
-            Kind::WideColumnEntity => call(
-                FILTER,
-                || "",
-                || {
-                    filter.filter(
-                        self.level,
-                        user_key,
-                        ValueType::WideColumnEntity,
-                        self.input.value(),
-                    )
-                },
-            ),
-            Kind::BlobIndex => {
-                match call(FILTER, || "", || filter.filter_blob_by_key(self.level, user_key)) {
-                    Some(decision) => decision,
-                    None => {
-                        self.buffer.clear();
-                        let fetched = match &mut self.blobs {
-                            Some(blobs) => blobs.fetch(user_key, self.input.value(), &mut self.buffer),
-                            None => Err(Error::not_supported("a compaction filter needs to read a blob")),
-                        };
-                        if let Err(error) = fetched {
-                            self.fail(error);
-                            return Filtered::Skipped;
-                        }
-                        self.stats.num_blobs_read += 1;
-                        call(
-                            FILTER,
-                            || "",
-                            || filter.filter(self.level, user_key, ValueType::Value, &self.buffer),
-                        )
-                    }
-                }
-            }
-            _ => return Filtered::Kept,
-        };
-        match self.within_limit(decision) {
-            Decision::Keep => {}
-            Decision::Remove => {
-                self.stats.num_record_drop_user += 1;
-                *kind = Kind::Deletion;
-                if self.ts_size > 0 {
-                    *kind = Kind::DeletionWithTimestamp;
-                }
-                *value = ValueAt::Empty;
-            }
-            Decision::Purge => {
-                if *kind == Kind::Merge {
-                    return Filtered::Kept;
-                }
-                self.stats.num_record_drop_user += 1;
-                *kind = Kind::SingleDeletion;
-                *value = ValueAt::Empty;
-            }
-            Decision::ChangeValue(bytes) => {
-                self.buffer = bytes;
-                *kind = Kind::Value;
-                *value = ValueAt::Buffer;
-            }
-            Decision::RemoveAndSkipUntil(until) => {
-                if self.skip_until(&until) {
-                    return Filtered::Skipped;
-                }
-            }
-        }
-        Filtered::Kept
-    }
-}
-
-/// The outcome of [`CompactionCursor::apply_filter`].
-enum Filtered {
-    /// The entry continues, perhaps with another value.
-    Kept,
-    /// The entry was dropped and the input moved on, or the filter failed.
-    Skipped,
 }

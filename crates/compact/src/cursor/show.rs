@@ -6,11 +6,8 @@ use base::internal_key::{self, TRAILER_LEN};
 use base::{Cursor, Kind, MAX_SEQNO, SeqNo};
 
 use super::state::{CompactionCursor, Relation, ValueAt};
-use crate::filter::{Decision, Relocation, may_refer_to_blobs};
+use crate::filter::{Relocation, may_refer_to_blobs};
 use crate::order;
-
-/// The number of rows remembered whose filter result exceeded the row limit.
-const MOST_REFUSED: usize = 100;
 
 impl<C: Cursor> CompactionCursor<C> {
     /// The relation of `user_key` to that of the previous entry.
@@ -103,22 +100,6 @@ impl<C: Cursor> CompactionCursor<C> {
                 false
             }
         }
-    }
-
-    /// Returns the filter's decision about the current key; `Keep` where the new value exceeds the row limit.
-    pub(super) fn within_limit(&mut self, decision: Decision) -> Decision {
-        let Decision::ChangeValue(value) = &decision else {
-            return decision;
-        };
-        let Err(error) = self.row_limit.check_value(value) else {
-            return decision;
-        };
-        self.stats.num_filter_values_too_large += 1;
-        if self.refused.len() < MOST_REFUSED {
-            let user_key = internal_key::user_key(&self.key).to_vec();
-            self.refused.push((user_key, error));
-        }
-        Decision::Keep
     }
 
     /// Moves the input to the first entry whose user key is at or after `until`. False if `until` is not

@@ -116,8 +116,9 @@ pub struct CompactionStats {
     pub num_single_del_mismatch: u64,
     /// Merge operands that stay uncombined, because the operator failed or its result exceeds the row limit.
     pub num_merge_failures: u64,
-    /// Values returned by the filter that exceed the row limit: the rows of these values stayed as they were.
-    pub num_filter_values_too_large: u64,
+    /// Values of the filter that exceed the row limit, and entities with two columns of one name: their rows
+    /// stayed as they were.
+    pub num_filter_values_refused: u64,
     /// Entries of kind `ValuePreferredSeqno` that took the sequence number they prefer.
     pub num_timed_put_swap_preferred_seqno: u64,
     /// Blobs read.

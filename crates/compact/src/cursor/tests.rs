@@ -360,6 +360,12 @@ impl CompactionFilter for ByKey {
             _ => None,
         }
     }
+
+    fn filter_entity(&mut self, _: usize, _: &[u8], columns: &[(&[u8], &[u8])]) -> Decision {
+        let saw = |value: &[u8]| [b"saw_", value].concat();
+        let columns = columns.iter().map(|(name, value)| (name.to_vec(), saw(value)));
+        Decision::ChangeWideColumnEntity(columns.collect())
+    }
 }
 
 #[test]
@@ -377,11 +383,21 @@ fn filters_read_blobs_only_if_they_must() {
         "in cur:1, out cur:1, in cur:2, in cur:3, in cur:4, in cur:5, out new:saw_5"
     );
 
-    let mut cursor = over("e@9#blob:cur\\x3a5", filtered());
-    assert_eq!(
-        shown(&mut cursor),
-        "Not implemented: a compaction filter needs to read a blob"
+    // Column x is in a blob file, and column y is not.
+    let entity = "e@9#wide:\\x02\\x02\\x02\\x02\\x02\\x11\\x01\\x01\\x01\\x05\\x01xycur\\x3a5w";
+    let (entries, log) = with_blobs(entity, filtered());
+    assert_eq!(entries, "e@9#wide:\\x01\\x02\\x01x\\x05\\x01y\\x05saw_5saw_w");
+    assert!(
+        log.ends_with("w, out \u{1}\u{2}\u{1}x\u{5}\u{1}y\u{5}saw_5saw_w"),
+        "{log}"
     );
+
+    for text in ["e@9#blob:cur\\x3a5", entity] {
+        assert_eq!(
+            shown(&mut over(text, filtered())),
+            "Not implemented: a compaction filter needs to read a blob"
+        );
+    }
 }
 
 #[test]

@@ -91,8 +91,17 @@ fn file(text: &str) -> Arc<FileMetadata> {
     })
 }
 
-/// A filter whose decisions are words: the value of each entry names its decision.
+/// A filter whose decisions are words: the value of each entry, or the default column of an entity, names
+/// its decision.
 struct ByValue;
+
+/// `a:1,b:2` as columns.
+fn columns(text: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let pairs = text
+        .split(',')
+        .map(|pair| pair.split_once(':').expect("a name and a value"));
+    pairs.map(|(name, value)| (name.into(), value.into())).collect()
+}
 
 impl CompactionFilter for ByValue {
     fn filter(&mut self, level: usize, _key: &[u8], value_type: ValueType, value: &[u8]) -> Decision {
@@ -100,8 +109,20 @@ impl CompactionFilter for ByValue {
         match text.split_once('=') {
             Some(("change", to)) => Decision::ChangeValue(to.as_bytes().to_vec()),
             Some(("skip", to)) => Decision::RemoveAndSkipUntil(to.as_bytes().to_vec()),
+            Some(("entity", to)) => Decision::ChangeWideColumnEntity(columns(to)),
             _ if text == "remove" => Decision::Remove,
             _ if text == "what" => Decision::ChangeValue(format!("{value_type:?} of L{level}").into_bytes()),
+            _ => Decision::Keep,
+        }
+    }
+
+    fn filter_entity(&mut self, level: usize, key: &[u8], columns: &[(&[u8], &[u8])]) -> Decision {
+        match columns {
+            [(b"", b"what"), columns @ ..] => {
+                let text = { columns.iter() }.map(|(name, value)| [name, &b"="[..], value].concat());
+                Decision::ChangeValue(text.collect::<Vec<_>>().join(&b';'))
+            }
+            [(b"", value), ..] => self.filter(level, key, ValueType::Value, value),
             _ => Decision::Keep,
         }
     }

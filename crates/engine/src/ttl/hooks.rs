@@ -102,6 +102,12 @@ impl CompactionFilter for TtlFilter {
             decision => decision,
         }
     }
+
+    /// Entities have no time of their own.
+    fn filter_entity(&mut self, level: usize, key: &[u8], columns: &[(&[u8], &[u8])]) -> Decision {
+        let user = self.user.as_mut();
+        user.map_or(Decision::Keep, |user| user.filter_entity(level, key, columns))
+    }
 }
 
 struct TtlMergeOperator {
