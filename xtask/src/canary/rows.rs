@@ -123,9 +123,9 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "a filter's value of any length goes into a table",
-        file: "crates/compact/src/cursor/rules.rs",
-        right: "match self.within_limit(decision) {",
-        wrong: "match decision {",
+        file: "crates/compact/src/cursor/filter.rs",
+        right: "Ok(decision) => self.within_limit(decision),",
+        wrong: "Ok(decision) => decision,",
         caught_by: Tests(LOWERED),
     },
     Canary {
