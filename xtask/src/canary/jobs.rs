@@ -176,4 +176,11 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "            if is_done && !queue.closed {\n                called = true;\n",
         caught_by: Tests(&["-p", "esker", "--lib", "files::obsolete_files::"]),
     },
+    Canary {
+        name: "an ingestion does not wait for rows that a running atomic flush has taken",
+        file: "crates/engine/src/state/db_state.rs",
+        right: "is_named(own) || holds_rows(own)",
+        wrong: "is_named(own) && holds_rows(own) || holds_rows(own)",
+        caught_by: Tests(&["-p", "esker-dbtest", "atomic_flush::an_ingestion_waits"]),
+    },
 ];

@@ -629,14 +629,16 @@ impl DbState {
         }
     }
 
-    /// The families whose memtables are switched together with those of `families`: with `atomic_flush`, all
-    /// that hold rows.
+    /// `families`, and the families whose memtables are switched together with theirs: with `atomic_flush`,
+    /// all that hold rows. A family whose rows a running flush has taken is among the latter only if it is
+    /// named.
     pub fn switched_with(&self, families: Vec<u32>) -> Vec<u32> {
         if !self.atomic_flush || families.is_empty() {
             return families;
         }
-        let holds_rows = |own: &&FamilyState| !own.mem.table.is_empty() || own.unflushed() > 0;
-        let all = self.families.values().filter(holds_rows);
+        let holds_rows = |own: &FamilyState| !own.mem.table.is_empty() || own.unflushed() > 0;
+        let is_named = |own: &FamilyState| families.contains(&own.family.id);
+        let all = { self.families.values() }.filter(|own| is_named(own) || holds_rows(own));
         all.map(|own| own.family.id).collect()
     }
 

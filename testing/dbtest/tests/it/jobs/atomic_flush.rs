@@ -4,16 +4,19 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
 
 use base::sync::Mutex;
 use dbtest::crash::{any_loss, images_of_changes};
 use dbtest::events::Recorder;
+use dbtest::gate::{Gate, OpensOnDrop};
 use esker::{
-    ColumnFamily, ColumnFamilyOptions, Db, ErrorKind, Event, FlushOptions, NullLogger, Options, WriteBatch,
-    WriteOptions,
+    ColumnFamily, ColumnFamilyOptions, Db, ErrorKind, Event, FlushOptions, IngestExternalFileOptions,
+    NullLogger, Options, SstFileWriter, WriteBatch, WriteOptions,
 };
 use tempfile::TempDir;
-use testkit::oracle;
+use testkit::{Task, oracle, receive};
 use vfs::layer::{Call, Layer};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Op, PosixFs, Rule};
 
@@ -530,4 +533,55 @@ fn we_read_rocksdbs_groups_whole_or_not_at_all() {
     }
     assert!(all.is_sorted() && all[..2] == [1; 2], "{all:?}");
     assert_eq!(all.last(), Some(&2));
+}
+
+#[test]
+fn an_ingestion_waits_for_a_running_flush_of_older_rows() {
+    for atomic_flush in [true, false] {
+        let gate = Gate::closed();
+        let fs: Arc<dyn FileSystem> = Arc::new(MemFs::new());
+        let mut options = Options {
+            atomic_flush,
+            ..options(fs)
+        };
+        options
+            .listeners
+            .push(gate.listener(|event| matches!(event, Event::FlushBegun { .. })));
+        let db = open(&options, Path::new(DIR));
+        let mut writer = SstFileWriter::new(&options);
+        writer.open("/file.sst").unwrap();
+        writer.put(b"key", b"new").unwrap();
+        writer.finish().unwrap();
+        db.put(b"key", b"old").unwrap();
+        thread::scope(|scope| {
+            let _opens = OpensOnDrop(gate.clone());
+            let flush = scope.spawn(|| db.flush());
+            gate.wait_for(1);
+            let ((begin, begun), (end, ended), (go, going)) = (channel(), channel(), channel());
+            let ingestion = scope.spawn({
+                let db = &db;
+                move || {
+                    begin.send(Task::current()).unwrap();
+                    let ingested =
+                        db.ingest_external_file(&["/file.sst"], &IngestExternalFileOptions::default());
+                    end.send(()).unwrap();
+                    going.recv().unwrap();
+                    ingested
+                }
+            });
+            receive("the ingestion", &begun).wait_until_asleep();
+            let has_ended = ended.try_recv().is_ok();
+            go.send(()).unwrap();
+            assert!(!has_ended, "the ingestion did not wait");
+            gate.open();
+            flush.join().unwrap().unwrap();
+            ingestion.join().unwrap().unwrap();
+        });
+        assert_eq!(db.get(b"key").unwrap().as_deref(), Some(&b"new"[..]));
+        db.close().unwrap();
+        assert_eq!(
+            open(&options, Path::new(DIR)).get(b"key").unwrap().as_deref(),
+            Some(&b"new"[..])
+        );
+    }
 }
