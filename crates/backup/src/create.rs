@@ -27,8 +27,8 @@ impl BackupEngine {
     /// # Errors
     /// `Aborted` if [`progress`](CreateBackupOptions::progress) was asked to stop, or the callback that
     /// excludes files panicked: shared files copied so far stay, and the next backup reuses them after
-    /// comparing their bytes. `InvalidArgument` for such a callback with schema 1. `Corruption` if a file of the
-    /// database differs from its MANIFEST. Errors of the file systems. In all these cases there is no new
+    /// comparing their bytes. `InvalidArgument` for such a callback with schema 1. `Corruption` if a file of
+    /// the database differs from its MANIFEST. Errors of the file systems. In all these cases there is no new
     /// backup, and the others are unchanged.
     pub fn create_new_backup(&mut self, db: &Db, options: &CreateBackupOptions) -> Result<BackupId> {
         self.check_writable()?;

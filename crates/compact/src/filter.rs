@@ -68,9 +68,9 @@ pub trait CompactionFilter: Send {
     /// compacted from `level`.
     fn filter(&mut self, level: usize, key: &[u8], value_type: ValueType, value: &[u8]) -> Decision;
 
-    /// Decides about a wide-column entity. `columns` are names and values, sorted by name; those in blob files
-    /// have been read. The default column has the empty name. Default: the entity is kept, as in RocksDB's
-    /// `FilterV3`.
+    /// Decides about a wide-column entity. `columns` are names and values, sorted by name; those in blob
+    /// files have been read. The default column has the empty name. Default: the entity is kept, as in
+    /// RocksDB's `FilterV3`.
     fn filter_entity(&mut self, _level: usize, _key: &[u8], _columns: &[(&[u8], &[u8])]) -> Decision {
         Decision::Keep
     }

@@ -200,7 +200,7 @@ impl Trial<'_> {
         let taken = run.get_or_init(|| {
             let start = Instant::now();
             match self.programs.run(catcher, 1, "", FIRST_RUN, worker) {
-                End::Passed => Ok(start.elapsed()),
+                End::Passed(_) => Ok(start.elapsed()),
                 End::Failed(test) => Err(format!(
                     "the test fails without the bug, too: {}",
                     test.unwrap_or_default()
@@ -223,7 +223,7 @@ impl Trial<'_> {
         let start = Instant::now();
         for run in 1..=catcher.runs() {
             let by = match programs.run(catcher, run, name, limit(taken), worker) {
-                End::Passed => continue,
+                End::Passed(_) => continue,
                 End::Failed(Some(test)) => format!("by {test}"),
                 End::Failed(None) => "by its end".to_owned(),
                 End::Hung => "by the watchdog".to_owned(),

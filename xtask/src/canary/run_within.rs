@@ -11,7 +11,8 @@ use crate::shell;
 /// The outcome of a test run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    Passed,
+    /// The run succeeded, and ran so many tests.
+    Passed(usize),
     /// The run failed. The text is the name of the failed test, if it is known, or why nothing was run.
     Failed(Option<String>),
     /// The run was killed because it exceeded its time limit, which may be an effect of the bug.
@@ -42,12 +43,16 @@ pub fn run_within(command: &mut Command, limit: Duration) -> End {
     let (sender, failed) = mpsc::channel();
     let output = child.stdout.take().expect("it is piped");
     // The thread that reads the output ends when the last process closes its standard output.
-    std::thread::spawn(move || {
-        let lines = BufReader::new(output).lines().map_while(Result::ok);
-        for test in lines.filter_map(|line| failed_test(&line)) {
-            // An error is ignored: the receiver is gone if the run has ended.
-            let _ = sender.send(test);
+    let reader = std::thread::spawn(move || {
+        let mut tests = 0;
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            tests += begun_tests(&line).unwrap_or(0);
+            if let Some(test) = failed_test(&line) {
+                // An error is ignored: the receiver is gone if the run has ended.
+                let _ = sender.send(test);
+            }
         }
+        tests
     });
     let end = Instant::now() + limit;
     let killed = loop {
@@ -57,7 +62,7 @@ pub fn run_within(command: &mut Command, limit: Duration) -> End {
         match child.try_wait() {
             Ok(None) if Instant::now() < end => std::thread::park_timeout(LOOK),
             Ok(None) => break End::Hung,
-            Ok(Some(status)) if status.success() => return End::Passed,
+            Ok(Some(status)) if status.success() => return End::Passed(reader.join().unwrap_or(0)),
             _ => return End::Failed(failed.recv_timeout(LOOK).ok()),
         }
     };
@@ -65,6 +70,12 @@ pub fn run_within(command: &mut Command, limit: Duration) -> End {
     shell::succeeds(shell::command("kill").args(["-KILL", "--", &group]));
     let _ = child.wait();
     killed
+}
+
+/// The number of tests that a binary begins according to this line.
+fn begun_tests(line: &str) -> Option<usize> {
+    let (count, tests) = line.strip_prefix("running ")?.split_once(' ')?;
+    tests.starts_with("test").then(|| count.parse().ok())?
 }
 
 /// The name of the test that failed according to this line.
@@ -87,7 +98,9 @@ mod tests {
 
     #[test]
     fn what_hangs_is_killed_with_all_it_has_started() {
-        assert_eq!(run_within(&mut shell("exit 0"), LONG), End::Passed);
+        assert_eq!(run_within(&mut shell("exit 0"), LONG), End::Passed(0));
+        let two = "echo 'running 1 test'; echo 'running 0 tests'; echo 'running 2 tests'";
+        assert_eq!(run_within(&mut shell(two), LONG), End::Passed(3));
         assert_eq!(run_within(&mut shell("exit 3"), LONG), End::Failed(None));
         let End::Failed(Some(why)) = run_within(&mut Command::new("/no/program"), LONG) else {
             panic!("a program that does not exist was run");

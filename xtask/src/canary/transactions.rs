@@ -345,7 +345,7 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/txn/src/prepared.rs",
         right: "            self.lock_reads(&reads)?;\n",
         wrong: "            let _ = reads;\n",
-        caught_by: Tests(&["-p", "esker-txn", "anomalies::serializable"]),
+        caught_by: Tests(&["-p", "esker-txn", "serializable::what_was_read"]),
     },
     Canary {
         name: "ranges that are made one end too soon",

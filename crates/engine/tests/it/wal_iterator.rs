@@ -176,15 +176,22 @@ fn a_wal_that_moves_to_the_archive_is_listed() {
         (1, true),
         "{files:?}"
     );
-    // The WAL moves after the listings of both directories.
+    // The WAL moves before the listing of the live ones.
     db.put(b"b", b"").unwrap();
+    fs.at(Op::List, dir, flush(&db));
+    let files = db.get_sorted_wal_files().unwrap();
+    assert!(fs.at.lock().unwrap().is_none());
+    let found = files.iter().map(|file| (file.start_sequence, file.archived));
+    assert_eq!(found.collect::<Vec<_>>()[..2], [(1, true), (2, true)]);
+    // The WAL moves after the listings of both directories.
+    db.put(b"c", b"").unwrap();
     let live = db.get_current_wal_file().unwrap().path;
     fs.at(Op::Size, &live, flush(&db));
     let files = db.get_sorted_wal_files().unwrap();
     let found = files.iter().map(|file| (file.start_sequence, file.archived));
-    assert_eq!(found.collect::<Vec<_>>(), [(1, true), (2, true)]);
+    assert_eq!(found.collect::<Vec<_>>(), [(1, true), (2, true), (3, true)]);
     // The current WAL moves before its size is read: the next one is the current WAL.
-    db.put(b"c", b"").unwrap();
+    db.put(b"d", b"").unwrap();
     let before = db.get_current_wal_file().unwrap();
     fs.at(Op::Size, &before.path, flush(&db));
     let current = db.get_current_wal_file().unwrap();
