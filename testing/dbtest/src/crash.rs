@@ -33,11 +33,14 @@ use std::sync::{Arc, Mutex};
 
 use base::env::Rng;
 use base::filename::{self, FileKind};
-use esker::Db;
+use esker::{Db, RowLimit, WriteBatch};
 use vfs::{Action, FaultFs, FileSystem, MemFs, Rule, UnsyncedPolicy};
 
 /// The path of the databases of these tests.
 pub const DIR: &str = "/db";
+
+/// The lowest limit of a row under which a test opens a database with longer ones.
+const LOWERED_LIMIT: usize = 1000;
 
 /// The outcome of a check; an error is a report for the reader of the test's output.
 pub type Verdict<T = ()> = Result<T, String>;
@@ -179,7 +182,11 @@ fn live_on(flavour: &Flavour, fs: &MemFs, db: Db, ledger: &mut Ledger, rng: &mut
     drop(db);
     // With `avoid_flush_during_recovery` the WAL of the previous session is still needed.
     files_left(fs, flavour, &live, 2)?;
-    repair(flavour, &fs.process_death_clone())
+    repair(flavour, &fs.process_death_clone())?;
+    match rng.u8(..4) {
+        0 => lower_the_limit(flavour, &fs.process_death_clone()),
+        _ => Ok(()),
+    }
 }
 
 /// Repairs the closed database in `fs`, which has no damage: it keeps its families with their ids, and all
@@ -208,6 +215,52 @@ fn repair(flavour: &Flavour, fs: &MemFs) -> Verdict {
     if found != rows {
         let difference = ledger::difference(&rows, &found);
         return Err(format!("a repair leads elsewhere:\n{difference}"));
+    }
+    Ok(())
+}
+
+/// Leaves rows in a WAL that are longer than the limit of the next open: the WAL is kept aside, and every other
+/// row is there.
+fn lower_the_limit(flavour: &Flavour, fs: &MemFs) -> Verdict {
+    let say = |what: &'static str| move |error: esker::Error| format!("{what}: {error}");
+    let limit = RowLimit::at_most(flavour.long_values.max(LOWERED_LIMIT));
+    let options = |fs: &MemFs| {
+        let mut options = flavour.options(Arc::new(fs.clone()));
+        // The rows must stay in the WAL.
+        options.column_family.write_buffer_size = 64 << 20;
+        options.max_total_wal_size = 0;
+        options
+    };
+    let db = Db::open(&options(fs), DIR).map_err(say("open with a higher limit"))?;
+    let mut expected = dump(&db).map_err(say("read with a higher limit"))?;
+    for family in db.column_families() {
+        let mut batch = WriteBatch::new();
+        batch.put_cf(&family, b"l", &vec![b'l'; limit.bytes() + 1]);
+        batch.put_cf(&family, b"with it", b"short");
+        db.write(batch).map_err(say("write a long row"))?;
+        let rows = expected.entry(family.name().to_owned()).or_default();
+        rows.insert(b"with it".to_vec(), b"short".to_vec());
+    }
+    let died = fs.process_death_clone();
+    let home = flavour.directories().last().unwrap_or(&DIR);
+    let set_aside = |fs: &MemFs| fs.list(&Path::new(home).join("lost")).unwrap_or_default();
+    let mut lowered = options(&died);
+    lowered.row_limit = limit;
+    let before = set_aside(&died);
+    for again in ["", " again"] {
+        let db = Db::open(&lowered, DIR).map_err(say("open with a lower limit"))?;
+        let found = dump(&db).map_err(say("read with a lower limit"))?;
+        if found != expected {
+            let difference = ledger::difference(&expected, &found);
+            return Err(format!("a lower limit leads{again} elsewhere:\n{difference}"));
+        }
+        db.close().map_err(say("close with a lower limit"))?;
+    }
+    let after = set_aside(&died);
+    if after.len() != before.len() + 1 {
+        return Err(format!(
+            "rows longer than the limit make {after:?} of {before:?} in lost"
+        ));
     }
     Ok(())
 }

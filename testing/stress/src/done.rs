@@ -24,6 +24,7 @@ counted! {
     DeleteRange = "range deletes",
     Refused = "writes refused where they would have waited, or rolled back",
     LargeRow = "rows refused for their size",
+    LargeMerge = "merges that no row can hold",
     Ingest = "ingestions",
     IngestBehind = "ingestions behind everything",
     IngestReplace = "ranges replaced by ingestions",

@@ -14,6 +14,7 @@ use esker::{
 };
 
 use crate::flags::Flags;
+use crate::outside::AppendsOutside;
 
 /// Marks one in this number of tables for compaction, by a hash of their keys.
 struct MarksSome(u64);
@@ -171,7 +172,10 @@ impl Flags {
                 self.checksum_type
             ))
         })?;
-        family.merge_operator = base::merge::builtin("put");
+        family.merge_operator = match self.large_row_one_in {
+            0 => base::merge::builtin("put"),
+            _ => Some(Arc::new(AppendsOutside)),
+        };
         if self.prefix_size >= 0 {
             family.prefix_extractor = Some(Arc::new(base::prefix::Fixed::new(self.prefix_size as usize)));
         }

@@ -1,4 +1,5 @@
-//! A compaction filter that removes entries which no reader can see: those of keys that do not exist.
+//! A compaction filter that removes entries which no reader can see: those of keys that do not exist. It also
+//! gives some rows outside the expected state a value that is too large, which the database must not take.
 //!
 //! It follows the expected state. A key that is absent, with no change pending, is absent for every current
 //! reader: a deletion covers each of its entries. A reader of a snapshot may see such an entry, and a crash
@@ -8,11 +9,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use base::RowLimit;
 use esker::{CompactionFilter, CompactionFilterFactory, Decision, FilterContext, ValueType};
 use parking_lot::RwLock;
 
 use crate::expected_state::ExpectedState;
 use crate::keys;
+use crate::outside;
 
 /// The index in the expected state of each column family, by its id. No family is known before the expected
 /// state is right.
@@ -39,6 +42,8 @@ pub struct RemovesAbsent {
     pub families: Arc<Families>,
     /// Percentage of the keys that only single deletions delete.
     pub nooverwritepercent: i32,
+    /// The limit of the database's rows.
+    pub row_limit: RowLimit,
 }
 
 impl CompactionFilterFactory for RemovesAbsent {
@@ -52,6 +57,7 @@ impl CompactionFilterFactory for RemovesAbsent {
             expected: self.expected.clone(),
             family,
             nooverwritepercent: self.nooverwritepercent,
+            row_limit: self.row_limit,
         }))
     }
 }
@@ -60,6 +66,7 @@ struct OfFamily {
     expected: Arc<ExpectedState>,
     family: usize,
     nooverwritepercent: i32,
+    row_limit: RowLimit,
 }
 
 impl OfFamily {
@@ -77,7 +84,10 @@ impl OfFamily {
 }
 
 impl CompactionFilter for OfFamily {
-    fn filter(&mut self, _level: usize, key: &[u8], _value_type: ValueType, _value: &[u8]) -> Decision {
+    fn filter(&mut self, _level: usize, key: &[u8], value_type: ValueType, value: &[u8]) -> Decision {
+        if value_type == ValueType::Value && outside::grows(key, value, self.row_limit) {
+            return Decision::ChangeValue(vec![0; self.row_limit.bytes() + 1]);
+        }
         self.decide(key)
     }
 

@@ -150,7 +150,7 @@ impl Worker<'_> {
     }
 
     /// Ingests `files`, in place of every row of `replaced`, if that is a range.
-    fn ingest_files(
+    pub(super) fn ingest_files(
         &mut self,
         handle: &ColumnFamily,
         files: &[PathBuf],

@@ -73,7 +73,7 @@ impl<'a> Worker<'a> {
             self.changing = false;
         }
         if self.one_in(self.stress.flags.large_row_one_in) {
-            self.write_large_row()?;
+            self.large_row()?;
         }
         if self.one_in(self.stress.flags.ingest_external_file_one_in) {
             self.ingest()?;
@@ -255,6 +255,9 @@ impl<'a> Worker<'a> {
         let options = match by_prefix {
             true => ReadOptions {
                 prefix_same_as_start: true,
+                // The empty prefix is also that of the keys outside the expected state.
+                iterate_upper_bound: (self.stress.flags.prefix_size == 0)
+                    .then(|| keys::key(self.stress.expected.keys()).to_vec()),
                 ..self.read_options()
             },
             false => self.bounded(&keys),

@@ -2,9 +2,11 @@
 //! contains, if that is allowed.
 
 use base::SeqNo;
+use esker::ReadOptions;
 
 use crate::failure::{Failure, Outcome};
 use crate::keys;
+use crate::outside;
 use crate::restore::History;
 use crate::stress::{Open, Stress};
 use crate::trace::{Floor, Together};
@@ -88,7 +90,11 @@ impl Stress {
     fn found(&self, open: &Open) -> Outcome<Vec<Option<u32>>> {
         let mut found = Vec::new();
         for (family, handle) in open.families.iter().enumerate() {
-            let rows = verify::forwards(open.db.iter_cf(&handle.read()))?;
+            let options = ReadOptions {
+                iterate_upper_bound: Some(outside::key(0)),
+                ..ReadOptions::default()
+            };
+            let rows = verify::forwards(open.db.iter_cf_opt(&handle.read(), &options))?;
             let start = found.len();
             found.resize(start + self.expected.keys() as usize, None);
             for (key, value) in rows {

@@ -88,6 +88,7 @@ impl Stress {
                 expected: expected.clone(),
                 families: families.clone(),
                 nooverwritepercent: flags.nooverwritepercent,
+                row_limit: options.row_limit,
             }));
         }
         let faults = Faults::over(options.fs.clone(), &flags);

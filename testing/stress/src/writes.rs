@@ -3,13 +3,12 @@
 use std::ops::Range;
 
 use base::ErrorKind;
-use base::internal_key::TRAILER_LEN;
 use esker::{Db, WriteBatch, WriteOptions};
 
 use crate::done::What;
 use crate::entities;
 use crate::expected_value::ExpectedValue;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::keys;
 use crate::trace::Change;
 use crate::worker::{AscendingKeys, BATCH, Worker};
@@ -212,40 +211,6 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Writes a row that is a byte too long: it is refused, with everything in the same batch.
-    pub(super) fn write_large_row(&mut self) -> Outcome {
-        let (family, key) = (self.family(), self.key());
-        let handle = self.open.families[family].read();
-        let large = vec![0; self.stress.options.row_limit.bytes() + 1];
-        // The key is one byte too long, counting its trailer of sequence number and kind.
-        let long_key = &large[..large.len() - TRAILER_LEN];
-        let (db, options, name) = (&self.open.db, self.write_options(), keys::key(key));
-        let written = match self.rng.u32(..6) {
-            0 => db.put_cf_opt(&handle, name, &large, &options),
-            1 => db.merge_cf_opt(&handle, name, &large, &options),
-            2 => db.put_cf_opt(&handle, long_key, b"value", &options),
-            3 => db.delete_cf_opt(&handle, long_key, &options),
-            4 => db.delete_range_cf_opt(&handle, [], long_key, &options),
-            _ => {
-                let mut batch = self.new_batch()?;
-                batch.delete_cf(&handle, &name);
-                batch.put_cf(&handle, &name, &large);
-                db.write_opt(batch, &options)
-            }
-        };
-        match written {
-            Err(error) if error.message().contains("is too large") => {
-                self.done.count(What::LargeRow);
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
-            Ok(()) => Err(Failure::Mismatch(format!(
-                "a row of {} bytes was written",
-                large.len()
-            ))),
-        }
-    }
-
     pub(super) fn delete(&mut self) -> Outcome {
         let (family, key) = (self.family(), self.key());
         let handle = self.open.families[family].read();
@@ -326,7 +291,7 @@ impl Worker<'_> {
 }
 
 /// The result of a write; `None` if it was refused instead of waiting.
-fn was_done<T>(options: &WriteOptions, written: base::Result<T>) -> Outcome<Option<T>> {
+pub(super) fn was_done<T>(options: &WriteOptions, written: base::Result<T>) -> Outcome<Option<T>> {
     match written {
         Err(error) if options.no_slowdown && error.kind() == ErrorKind::Incomplete => Ok(None),
         written => Ok(Some(written?)),

@@ -65,7 +65,7 @@ fn the_command_line_of_pull_request_4449_runs() {
 
 #[test]
 fn everything_at_once_is_verified() {
-    assert_verified(&stress(&[
+    let output = stress(&[
         "--threads=4",
         "--ops_per_thread=10000",
         "--max_key=500",
@@ -92,7 +92,13 @@ fn everything_at_once_is_verified() {
         "--write_buffer_size=16384",
         "--target_file_size_base=8192",
         "--max_bytes_for_level_base=32768",
-    ]));
+        "--large_row_one_in=50",
+    ]);
+    assert_verified(&output);
+    let text = text(&output);
+    for done in ["rows refused for their size", "merges that no row can hold"] {
+        assert!(text.contains(done), "{text}");
+    }
 }
 
 #[test]
