@@ -7,14 +7,16 @@ use base::{merge, prefix};
 use esker::option_table::OptionTable;
 use esker::{
     AdmissionPolicy, BlockBasedOptions, Cache, CacheOptions, ColumnFamilyOptions, Comparator,
-    CompressedSecondaryCacheOptions, Error, MemtableFactory, MergeOperator, Options, Result, UserComparator,
+    CompressedSecondaryCacheOptions, Error, MemtableFactory, MergeOperator, Options, Result, Statistics,
+    StatsLevel, UserComparator, WriteBufferManager,
 };
 use testkit::TestRng;
 
 /// Sets the option or component `name` of the families without options of their own: an option under
 /// RocksDB's name, or `comparator`, `merge_operator`, `prefix_extractor`, `block_cache` (its bytes and, after
-/// colons, its kind, the bytes of its secondary cache, and the admission policy of that cache). `cf.FAMILY.`
-/// before the name sets it for one family, whose options begin as a copy of the common ones.
+/// colons, its kind, the bytes of its secondary cache, and the admission policy of that cache),
+/// `write_buffer_manager` (its limit in bytes; it stops writers), `statistics` (its level). `cf.FAMILY.` before
+/// the name sets it for one family, whose options begin as a copy of the common ones.
 pub fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
     if let Some((family, name)) = name.strip_prefix("cf.").and_then(|rest| rest.split_once('.')) {
         let common = options.column_family.clone();
@@ -24,7 +26,21 @@ pub fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
             value,
         );
     }
-    if Options::row(name).is_some() {
+    if name == "write_buffer_manager" {
+        let limit = value
+            .parse()
+            .map_err(|_| Error::invalid_argument("write_buffer_manager: bytes"))?;
+        options.write_buffer_manager = Some(WriteBufferManager::new(limit, None, true));
+        Ok(())
+    } else if name == "statistics" {
+        let level = match value {
+            "all" => StatsLevel::All,
+            "default" => StatsLevel::ExceptDetailedTimers,
+            _ => return Err(Error::invalid_argument("statistics: all or default")),
+        };
+        options.statistics = Some(Statistics::of_level(level));
+        Ok(())
+    } else if Options::row(name).is_some() {
         options.set(name, value)
     } else {
         set_family(&mut options.column_family, name, value)

@@ -14,6 +14,17 @@ use std::path::Path;
 
 pub use datadriven::TestCase;
 
+/// Prints a case if the thread panics in it.
+struct NamedOnPanic(String);
+
+impl Drop for NamedOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the case: {}", self.0);
+        }
+    }
+}
+
 /// Runs every case of every file in `dir` (relative to the crate's root), each file with a new state from
 /// `start`.
 ///
@@ -30,7 +41,9 @@ pub fn run<S>(
         let mut state = start(Path::new(&file.filename));
         file.run(|case| {
             cases += 1;
+            let named = NamedOnPanic(format!("{} {:?} {}", case.directive, case.args, case.input));
             let mut output = run(&mut state, case);
+            drop(named);
             if !output.is_empty() && !output.ends_with('\n') {
                 output.push('\n');
             }

@@ -135,10 +135,16 @@ impl Task {
     /// wake up now and then to check a condition. A thread that only lacks a processor does not sleep.
     #[track_caller]
     pub fn wait_until_asleep(&self) {
+        self.wait_until_asleep_or(|| false);
+    }
+
+    /// Waits as [`wait_until_asleep`](Self::wait_until_asleep) does, or until `over` holds.
+    #[track_caller]
+    pub fn wait_until_asleep_or(&self, over: impl Fn() -> bool) {
         let mut looks = 0;
         wait_until("the thread waits for another", || {
             looks = if self.sleeps() { looks + 1 } else { 0 };
-            looks == ASLEEP
+            looks == ASLEEP || over()
         });
     }
 }

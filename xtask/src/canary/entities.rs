@@ -7,7 +7,7 @@ const TESTS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "wide_columns::"]
 const LIMITS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "read_limits::"];
 const VERSIONS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "versions::"];
 const OPERATORS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "merge_operators::"];
-const SCRIPTS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "behaviour::"];
+const SCRIPTS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "scripts::"];
 
 pub(super) const CANARIES: &[Canary] = &[
     Canary {

@@ -20,7 +20,7 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/jobs/rewrite.rs",
         right: ".chain([of_all, &self.db.jobs.compactions_aborted])",
         wrong: ".chain([of_all])",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "control::aborted"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::control"]),
     },
     Canary {
         name: "a compaction with full_history_ts_low covers a part of the keys",
@@ -34,7 +34,7 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/compact/src/picker/files.rs",
         right: "options.allow_trivial_move && keeps_contents && ",
         wrong: "options.allow_trivial_move && (keeps_contents || options.compression.is_some()) && ",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "compression::"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::styles"]),
     },
     Canary {
         name: "the times of rows are not sampled when an option begins to need them",

@@ -2,7 +2,6 @@
 
 extern crate esker_dbtest as dbtest;
 
-mod behaviour;
 mod blob_files;
 mod compaction;
 mod company;
@@ -18,6 +17,7 @@ mod open;
 mod reads;
 mod report;
 mod rocksdb;
+mod scripts;
 mod secondary;
 mod stalls;
 mod timestamps;

@@ -7,13 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base::env::ManualClock;
-use dbtest::by_hand::{compact, flush, flush_and_settle};
+use dbtest::by_hand::{compact, flush};
 use dbtest::events::Recorder;
 use dbtest::files;
-use esker::option_table::OptionTable;
 use esker::{
-    CompactRangeOptions, CompactionStyle, CompressionType, Db, Event, IngestExternalFileOptions, Options,
-    OptionsFile, ReadOptions,
+    CompactRangeOptions, CompactionStyle, CompressionType, Db, Event, Options, OptionsFile, ReadOptions,
 };
 use tempfile::TempDir;
 use testkit::{oracle, rng};
@@ -310,111 +308,6 @@ fn a_family_may_change_its_style_at_every_open() {
             db.close().unwrap();
         }
     }
-}
-
-/// The reason why files are dropped or rewritten.
-fn reason(event: &Event) -> Option<String> {
-    if !matches!(event, Event::Dropped { .. } | Event::Compacted { .. }) {
-        return None;
-    }
-    let text = event.to_string();
-    let reason = text.split("reason ").nth(1).unwrap_or_default();
-    Some(reason.split(',').next().unwrap_or_default().to_owned())
-}
-
-/// A database in memory with a clock that the test advances.
-fn timed(settings: &[(&str, &str)]) -> (Db, Arc<ManualClock>, Arc<Recorder<String>>) {
-    let clock = Arc::new(ManualClock::default());
-    clock.advance(Duration::from_secs(1_000_000));
-    let told = Recorder::of(reason);
-    let mut options = Options {
-        create_if_missing: true,
-        fs: Arc::new(MemFs::new()),
-        clock: clock.clone(),
-        listeners: vec![told.clone()],
-        ..Options::default()
-    };
-    for (name, value) in settings {
-        options.column_family.set(name, value).unwrap();
-    }
-    (Db::open(&options, "/db").unwrap(), clock, told)
-}
-
-fn put_and_flush(db: &Db, key: &str) {
-    db.put(key.as_bytes(), b"value").unwrap();
-    flush_and_settle(db);
-}
-
-#[test]
-fn fifo_has_what_is_ingested_in_level_0() {
-    let (_, mut options) = crate::ingest::fresh();
-    options.column_family.compaction_style = CompactionStyle::Fifo;
-    let db = Db::open(&options, "/db").unwrap();
-    put_and_flush(&db, "a");
-    let file = crate::ingest::write_file(&options, "m.sst", &["m:1"]);
-    db.ingest_external_file(&[file], &IngestExternalFileOptions::default())
-        .unwrap();
-    let levels: Vec<usize> = db.live_files().iter().map(|file| file.level).collect();
-    assert_eq!(
-        levels,
-        [0, 0],
-        "in a level it would be dropped before what is older"
-    );
-    assert_eq!(rows(&db), "a value\nm 1\n");
-    db.close().unwrap();
-}
-
-#[test]
-fn fifo_drops_what_is_older_than_its_ttl() {
-    let (db, clock, told) = timed(&[("compaction_style", "kCompactionStyleFIFO"), ("ttl", "100")]);
-    put_and_flush(&db, "old");
-    clock.advance(Duration::from_secs(60));
-    put_and_flush(&db, "new");
-    assert_eq!(rows(&db), "new value\nold value\n");
-    clock.advance(Duration::from_secs(60));
-    put_and_flush(&db, "newest");
-    assert_eq!(rows(&db), "new value\nnewest value\n");
-    db.close().unwrap();
-    assert_eq!(told.all(), ["FIFOTtl"]);
-}
-
-#[test]
-fn leveled_files_older_than_their_ttl_go_down() {
-    let (db, clock, told) = timed(&[("ttl", "100")]);
-    put_and_flush(&db, "k");
-    let family = db.default_column_family();
-    db.compact_range_cf(&family, None, None).unwrap();
-    clock.advance(Duration::from_secs(60));
-    put_and_flush(&db, "k");
-    clock.advance(Duration::from_secs(120));
-    // The flush of another table makes the database look for files that are due by their age.
-    put_and_flush(&db, "z");
-    let levels: Vec<usize> = db.live_files().iter().map(|file| file.level).collect();
-    assert_eq!(
-        levels.iter().filter(|&&level| level == 0).count(),
-        1,
-        "{levels:?}"
-    );
-    db.close().unwrap();
-    assert_eq!(told.all(), ["Ttl"]);
-}
-
-#[test]
-fn universal_rewrites_everything_once_it_is_old() {
-    let (db, clock, told) = timed(&[
-        ("compaction_style", "kCompactionStyleUniversal"),
-        ("periodic_compaction_seconds", "100"),
-    ]);
-    put_and_flush(&db, "a");
-    put_and_flush(&db, "b");
-    clock.advance(Duration::from_secs(200));
-    put_and_flush(&db, "c");
-    // Both results are allowed, because the last row may be flushed before or after the check for files that
-    // are due.
-    let levels: Vec<usize> = db.live_files().iter().map(|file| file.level).collect();
-    assert!(matches!(levels[..], [6] | [0, 6]), "{levels:?}");
-    db.close().unwrap();
-    assert_eq!(told.all(), ["PeriodicCompaction"]);
 }
 
 /// The job of a compaction, its first level, and the number of its threads up to one that begins. They begin

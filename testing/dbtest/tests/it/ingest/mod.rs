@@ -15,13 +15,12 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use base::filename::{self, FileKind};
-use dbtest::by_hand::{compact, flush};
 use dbtest::crash::dump;
 use dbtest::files;
 use esker::{
     ColumnFamilyOptions, CompressionType, Db, ErrorKind, FileChecksumGenFactory, FilterPolicy,
     IngestExternalFileArg, IngestExternalFileOptions, Options, RangeOpt, ReadOptions, Snapshot,
-    SstFileWriter, UserComparator,
+    SstFileWriter,
 };
 use testkit::TestRng;
 
@@ -164,197 +163,6 @@ pub fn strays(fs: &dyn FileSystem, db: Db) -> Vec<String> {
 pub fn live_names(db: &Db) -> Vec<String> {
     let name = |file: esker::LiveFile| format!("{:06}.sst", file.number);
     db.live_files().into_iter().map(name).collect()
-}
-
-/// RocksDB before 7.10 knows no epoch numbers, and orders L0 by sequence numbers alone.
-#[test]
-fn sequence_numbers_of_l0_files_do_not_span_those_of_an_ingested_file() {
-    let (_mem, mut options) = fresh();
-    options.column_family.disable_auto_compactions = true;
-    let db = Db::open(&options, DIR).unwrap();
-    db.put(b"a", b"1").unwrap();
-    db.put(b"z", b"1").unwrap();
-    flush(&db);
-    // The ingested file has a key of the table, so it is placed above the table. It does not have the key in
-    // the memtable.
-    db.put(b"m", b"1").unwrap();
-    let file = write_file(&options, "a.sst", &["a:2"]);
-    db.ingest_external_file(&[file], &IngestExternalFileOptions::default())
-        .unwrap();
-    db.put(b"n", b"1").unwrap();
-    flush(&db);
-    let mut ranges: Vec<_> = db
-        .live_files()
-        .iter()
-        .map(|file| (file.level, file.smallest_seqno, file.largest_seqno))
-        .collect();
-    ranges.sort_unstable();
-    assert_eq!(ranges, [(0, 1, 2), (0, 3, 3), (0, 4, 4), (0, 5, 5)]);
-}
-
-#[test]
-fn files_go_to_the_lowest_level_that_has_nothing_in_their_way() {
-    let (_mem, mut options) = fresh();
-    options.column_family.disable_auto_compactions = true;
-    let db = Db::open(&options, DIR).unwrap();
-    // In an empty database the ingested file goes to the last level, without a sequence number.
-    ingest(&db, &[write_file(&options, "1", &["c:1", "m:1"])]).unwrap();
-    assert_eq!(shape(&db, "default"), "L6 c..m@0");
-    // The ingested file is between keys of the file in the last level, which therefore cannot take it; no key
-    // overlaps, so it needs no sequence number.
-    ingest(&db, &[write_file(&options, "2", &["d:2", "e:2"])]).unwrap();
-    assert_eq!(shape(&db, "default"), "L0 d..e@0, L6 c..m@0");
-    // The next ingested file has one of the existing keys.
-    ingest(&db, &[write_file(&options, "3", &["m:3", "n:3"])]).unwrap();
-    assert_eq!(shape(&db, "default"), "L0 d..e@0, L0 m..n@1, L6 c..m@0");
-    assert_eq!(rows_of(&db), ["c=1", "d=2", "e=2", "m=3", "n=3"]);
-    assert_eq!(db.latest_sequence_number(), 1);
-    // A memtable that has a key of the ingested file is flushed first.
-    db.put(b"n", b"4").unwrap();
-    ingest(&db, &[write_file(&options, "4", &["[a,o)", "b:5"])]).unwrap();
-    assert_eq!(
-        shape(&db, "default"),
-        "L0 a..o@3, L0 d..e@0, L0 m..n@1, L0 n..n@2, L6 c..m@0"
-    );
-    assert_eq!(rows_of(&db), ["b=5"]);
-    // A memtable that does not overlap the ingested file is not flushed.
-    db.put(b"x", b"6").unwrap();
-    ingest(&db, &[write_file(&options, "5", &["y:7"])]).unwrap();
-    assert!(
-        shape(&db, "default").ends_with("L6 c..m@0, L6 y..y@0"),
-        "{}",
-        shape(&db, "default")
-    );
-    assert_eq!(rows_of(&db), ["b=5", "x=6", "y=7"]);
-    compact(&db);
-    assert_eq!(rows_of(&db), ["b=5", "x=6", "y=7"]);
-    assert_eq!(files::check(&db).unwrap(), "");
-    drop(db);
-    let db = Db::open(&options, DIR).unwrap();
-    assert_eq!(rows_of(&db), ["b=5", "x=6", "y=7"]);
-}
-
-#[test]
-fn files_that_overlap_each_other_go_one_above_the_other_in_their_order() {
-    let (_mem, mut options) = fresh();
-    options.column_family.level_compaction_dynamic_level_bytes = false;
-    options.column_family.disable_auto_compactions = true;
-    let db = Db::open(&options, DIR).unwrap();
-    let files = [
-        write_file(&options, "1", &["a:1", "c:1"]),
-        write_file(&options, "2", &["d:1", "f:1"]),
-        write_file(&options, "3", &["[b,e)", "e:3"]),
-        write_file(&options, "4", &["c:4", "d#merge:4"]),
-    ];
-    ingest(&db, &files).unwrap();
-    assert_eq!(
-        shape(&db, "default"),
-        "L4 c..d@4, L5 b..e@3, L6 a..c@1, L6 d..f@2"
-    );
-    assert_eq!(rows_of(&db), ["a=1", "c=4", "d=4", "e=3", "f=1"]);
-    assert_eq!(files::check(&db).unwrap(), "");
-    // A compaction keeps the order of the files.
-    compact(&db);
-    assert_eq!(rows_of(&db), ["a=1", "c=4", "d=4", "e=3", "f=1"]);
-}
-
-/// Two ingested files are compacted within L0. Their output must keep its place relative to memtables of the
-/// time between them.
-#[test]
-fn files_of_level_0_have_an_order_whatever_is_merged_there() {
-    let (_mem, mut options) = fresh();
-    options.column_family.disable_auto_compactions = true;
-    let db = Db::open(&options, DIR).unwrap();
-    let family = db.default_column_family();
-    let mut flushed = 0;
-    for round in 0..3 {
-        db.put(b"a", b"beside").unwrap();
-        for file in ["1", "2"] {
-            let value = format!("m:{round}{file}");
-            ingest(&db, &[write_file(&options, file, &[&value])]).unwrap();
-            db.put(b"b", b"beside").unwrap();
-        }
-        let mut level_0 = db.live_files();
-        level_0.retain(|file| file.level == 0);
-        let ingested = level_0.iter().filter(|file| file.smallest_key == b"m");
-        let numbers: Vec<u64> = ingested.map(|file| file.number).collect();
-        flushed += level_0.len() - numbers.len();
-        db.compact_files(&family, &numbers, 0, &esker::CompactFilesOptions::default())
-            .unwrap();
-        db.put(b"m", b"after").unwrap();
-        flush(&db);
-        assert_eq!(rows_of(&db), ["a=beside", "b=beside", "m=after"]);
-        assert_eq!(files::check(&db).unwrap(), "");
-    }
-    assert!(flushed > 0);
-    drop(family);
-    drop(db);
-    let db = Db::open(&options, DIR).unwrap();
-    assert_eq!(rows_of(&db), ["a=beside", "b=beside", "m=after"]);
-}
-
-#[test]
-fn secondaries_and_checkpoints_have_what_was_ingested() {
-    let (_mem, options) = fresh();
-    let db = Db::open(&options, DIR).unwrap();
-    db.put(b"a", b"0").unwrap();
-    let secondary = Db::open_as_secondary(&options, DIR, "/secondary").unwrap();
-    let other = db.column_family("other").unwrap();
-    let usual = IngestExternalFileOptions::default();
-    for round in 1..4 {
-        let value = format!("{round}");
-        let file = write_file(
-            &options,
-            "1",
-            &[&format!("a:{value}"), &format!("b{round}:{value}")],
-        );
-        let beside = write_file(&options, "2", &[&format!("x:{value}")]);
-        let family = db.default_column_family();
-        db.ingest_external_files(&[
-            IngestExternalFileArg::new(&family, [file], usual.clone()),
-            IngestExternalFileArg::new(&other, [beside], usual.clone()),
-        ])
-        .unwrap();
-        secondary.try_catch_up_with_primary().unwrap();
-        assert_eq!(dump(&secondary).unwrap(), dump(&db).unwrap(), "round {round}");
-        db.put(b"in memory", value.as_bytes()).unwrap();
-        secondary.try_catch_up_with_primary().unwrap();
-        assert_eq!(dump(&secondary).unwrap(), dump(&db).unwrap(), "round {round}");
-    }
-    db.create_checkpoint("/checkpoint", &esker::CheckpointOptions::default())
-        .unwrap();
-    let checkpoint = Db::open(&options, "/checkpoint").unwrap();
-    assert_eq!(dump(&checkpoint).unwrap(), dump(&db).unwrap());
-}
-
-#[test]
-fn a_snapshot_does_not_show_what_is_ingested_after_it() {
-    let (_mem, options) = fresh();
-    let db = Db::open(&options, DIR).unwrap();
-    db.put(b"a", b"0").unwrap();
-    let snapshot = db.snapshot();
-    ingest(&db, &[write_file(&options, "1", &["b:1"])]).unwrap();
-    assert_eq!(shape(&db, "default"), "L6 b..b@2");
-    let mut read = ReadOptions {
-        snapshot: Some(snapshot),
-        ..ReadOptions::default()
-    };
-    let family = db.default_column_family();
-    assert_eq!(db.get_cf_opt(&family, b"b", &read).unwrap(), None);
-    assert!(db.get(b"b").unwrap().is_some());
-    let mut iter = db.iter_cf_opt(&family, &read);
-    iter.seek(b"b");
-    assert!(!iter.valid());
-    // With `snapshot_consistency` off, an ingestion becomes visible in existing snapshots.
-    let careless = IngestExternalFileOptions {
-        snapshot_consistency: false,
-        ..IngestExternalFileOptions::default()
-    };
-    db.ingest_external_file(&[write_file(&options, "2", &["c:2"])], &careless)
-        .unwrap();
-    assert!(db.get_cf_opt(&family, b"c", &read).unwrap().is_some());
-    read.snapshot = Some(db.snapshot());
-    assert!(db.get_cf_opt(&family, b"b", &read).unwrap().is_some());
 }
 
 /// An ingestion waits for files that another job moves to a new level meanwhile.
@@ -585,7 +393,7 @@ fn ingest_randomly(rng: &mut TestRng, db: &Db, options: &Options, rows: &mut Row
 }
 
 #[test]
-fn a_writer_takes_keys_in_order_and_says_what_it_wrote() {
+fn a_writer_writes_one_file_at_a_time() {
     let (mem, options) = fresh();
     let mut writer = SstFileWriter::new(&options);
     let refused = |result: esker::Result<()>, text: &str| {
@@ -599,38 +407,12 @@ fn a_writer_takes_keys_in_order_and_says_what_it_wrote() {
     refused(writer.finish().map(drop), "File is not opened");
     writer.open("/outside/1").unwrap();
     refused(writer.open("/outside/2"), "File is already opened");
-    refused(
-        writer.finish().map(drop),
-        "Cannot create sst file with no entries",
-    );
-    writer.delete_range(b"x", b"z").unwrap();
-    writer.delete_range(b"d", b"y").unwrap();
-    writer.delete_range(b"e", b"e").unwrap();
-    refused(writer.delete_range(b"f", b"e"), "end key comes before start key");
     writer.put(b"b", b"1").unwrap();
-    for disorder in [
-        writer.put(b"b", b"2"),
-        writer.delete(b"a"),
-        writer.merge(b"", b"x"),
-    ] {
-        refused(disorder, "Keys must be added in strict ascending order.");
-    }
-    writer.single_delete(b"c").unwrap();
     writer.put_entity(b"e", &[(b"y", b"2"), (b"x", b"1")]).unwrap();
     assert!(writer.file_size() > 0);
     let info = writer.finish().unwrap();
     assert_eq!(info.file_size, mem.size(&info.file_path).unwrap());
-    let keys = [
-        &info.smallest_key,
-        &info.largest_key,
-        &info.smallest_range_del_key,
-        &info.largest_range_del_key,
-    ];
-    assert_eq!(keys, [b"b", b"e", b"d", b"z"]);
-    assert_eq!(
-        (info.num_entries, info.num_range_del_entries, info.version),
-        (3, 2, 2)
-    );
+    assert_eq!([&info.smallest_key, &info.largest_key], [b"b", b"e"]);
     assert_eq!(writer.file_size(), 0);
     // A file that was not finished does not exist.
     writer.open("/outside/2").unwrap();
@@ -639,41 +421,13 @@ fn a_writer_takes_keys_in_order_and_says_what_it_wrote() {
 }
 
 #[test]
-fn a_file_that_was_linked_is_not_written_over() {
-    let (_mem, options) = fresh();
-    let db = Db::open(&options, DIR).unwrap();
-    let linked = IngestExternalFileOptions {
-        link_files: true,
-        ..IngestExternalFileOptions::default()
-    };
-    let file = write_file(&options, "f", &["a:1", "b:1"]);
-    db.ingest_external_file(&[&file], &linked).unwrap();
-    let file = write_file(&options, "f", &["c:2"]);
-    db.verify_checksum().unwrap();
-    db.ingest_external_file(&[&file], &linked).unwrap();
-    assert_eq!(rows_of(&db), ["a=1", "b=1", "c=2"]);
-    drop(db);
-    assert_eq!(rows_of(&Db::open(&options, DIR).unwrap()), ["a=1", "b=1", "c=2"]);
-}
-
-#[test]
-fn a_handle_that_is_dropped_leaves_nothing() {
+fn a_handle_of_a_closed_database_leaves_its_file_to_the_next_open() {
     let (mem, options) = fresh();
     let db = Db::open(&options, DIR).unwrap();
     let family = db.default_column_family();
     let file = write_file(&options, "1", &["a:1"]);
     let arg = IngestExternalFileArg::new(&family, [&file], IngestExternalFileOptions::default());
     let prepare = || db.prepare_file_ingestion(std::slice::from_ref(&arg)).unwrap();
-    let handle = prepare();
-    assert_eq!(tables_in(&mem).len(), 1);
-    handle.abort().unwrap();
-    drop(prepare());
-    assert_eq!(tables_in(&mem), [""; 0]);
-    assert_eq!(dump(&db).unwrap()["default"].len(), 0);
-    // A file prepared by another database is refused.
-    let other = Db::open(&options, "/other").unwrap();
-    let error = other.commit_file_ingestion_handle(prepare()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     // After a close the directory may belong to another process.
     let handle = prepare();
     db.close().unwrap();
@@ -685,77 +439,4 @@ fn a_handle_that_is_dropped_leaves_nothing() {
     assert_eq!(tables_in(&mem).len(), 1);
     drop(Db::open(&options, DIR).unwrap());
     assert_eq!(tables_in(&mem), [""; 0]);
-}
-
-#[test]
-fn tables_of_a_database_keep_their_sequence_numbers() {
-    let (_mem, options) = fresh();
-    let source = Db::open(&options, "/source").unwrap();
-    for round in 0..3 {
-        for i in 0..20 {
-            source
-                .put(format!("k{i:02}").as_bytes(), format!("{round}").as_bytes())
-                .unwrap();
-        }
-        source.delete(b"k05").unwrap();
-        flush(&source);
-    }
-    let expected = dump(&source).unwrap();
-    let mut tables = source.live_files();
-    // The tables are ingested in the order from the oldest to the newest.
-    tables.sort_by_key(|file| (std::cmp::Reverse(file.level), file.largest_seqno));
-    let paths: Vec<PathBuf> = tables.into_iter().map(|file| file.path).collect();
-    let db = Db::open(&options, DIR).unwrap();
-    let family = db.default_column_family();
-    let ingestion = IngestExternalFileOptions {
-        allow_db_generated_files: true,
-        link_files: true,
-        snapshot_consistency: false,
-        ..IngestExternalFileOptions::default()
-    };
-    db.ingest_external_file_cf(&family, &paths, &ingestion).unwrap();
-    assert_eq!(dump(&db).unwrap()["default"], expected["default"]);
-    assert_eq!(db.latest_sequence_number(), source.latest_sequence_number());
-    db.put(b"k00", b"newer").unwrap();
-    db.compact_range_cf(&family, None, None).unwrap();
-    assert_eq!(db.get(b"k00").unwrap().as_deref(), Some(&b"newer"[..]));
-    assert_eq!(db.get(b"k05").unwrap(), None);
-    assert_eq!(files::check(&db).unwrap(), "");
-}
-
-#[test]
-fn families_with_timestamps_take_files_that_overlap_nothing() {
-    let (_mem, mut options) = fresh();
-    options.column_family.comparator = UserComparator::BytewiseU64Ts;
-    options.column_family.merge_operator = None;
-    options.column_families.clear();
-    let db = Db::open(&options, DIR).unwrap();
-    let family = db.default_column_family();
-    let at = |key: &str, timestamp: u64| [key.as_bytes(), &timestamp.to_le_bytes()].concat();
-    let write = |name: &str, keys: &[(&str, u64)]| {
-        let path = Path::new(OUTSIDE).join(name);
-        let mut writer = SstFileWriter::new(&options);
-        writer.open(&path).unwrap();
-        for (key, timestamp) in keys {
-            writer.put(&at(key, *timestamp), b"v").unwrap();
-        }
-        writer.finish().unwrap();
-        path
-    };
-    ingest(&db, &[write("1", &[("a", 9), ("a", 5), ("b", 7)])]).unwrap();
-    let read = |timestamp: u64, key: &[u8]| {
-        let read = ReadOptions {
-            timestamp: Some(timestamp.to_le_bytes().to_vec()),
-            ..ReadOptions::default()
-        };
-        db.get_cf_opt(&family, key, &read).unwrap().is_some()
-    };
-    assert!(read(5, b"a") && read(9, b"a") && !read(4, b"a") && !read(6, b"b"));
-    let error = ingest(&db, &[write("2", &[("b", 99)])]).unwrap_err();
-    assert!(error.to_string().contains("user-defined timestamps"), "{error}");
-    db.put(at("c", 3), b"v").unwrap();
-    let error = ingest(&db, &[write("3", &[("c", 99)])]).unwrap_err();
-    assert!(error.to_string().contains("memtables"), "{error}");
-    let error = ingest(&db, &[write("4", &[("d", 9)]), write("5", &[("d", 8)])]).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::NotSupported);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use dbtest::by_hand::{compact, flush};
+use dbtest::by_hand::compact;
 use dbtest::crash::{dump, images_of_changes};
 use dbtest::files;
 use esker::{
@@ -20,79 +20,6 @@ fn range(start: Option<&str>, limit: Option<&str>) -> Option<RangeOpt> {
         start: start.map(bytes),
         limit: limit.map(bytes),
     })
-}
-
-#[test]
-fn a_range_is_replaced_as_a_whole() {
-    let (mem, mut options) = fresh();
-    options.column_family.disable_auto_compactions = true;
-    let db = Db::open(&options, DIR).unwrap();
-    // Tables in several levels and rows in memory: each table is on one side of the range's borders.
-    put(&db, &["a", "b"], "below");
-    flush(&db);
-    put(&db, &["m", "n", "o"], "old");
-    flush(&db);
-    compact(&db);
-    put(&db, &["n", "p"], "newer");
-    flush(&db);
-    put(&db, &["x"], "above");
-    flush(&db);
-    put(&db, &["m", "q"], "in memory");
-    db.delete_range(b"m", b"mm").unwrap();
-    let file = write_file(&options, "1", &["n:new", "r:new"]);
-    let before = rows_of(&db);
-
-    // A request with a wrong range is refused and changes nothing.
-    for (wrong, kind, words) in [
-        (
-            range(Some("o"), Some("s")),
-            ErrorKind::InvalidArgument,
-            "does not contain all files",
-        ),
-        (
-            range(Some("n"), Some("r")),
-            ErrorKind::InvalidArgument,
-            "does not contain all files",
-        ),
-        (
-            range(Some("s"), Some("a")),
-            ErrorKind::InvalidArgument,
-            "ends before it begins",
-        ),
-    ] {
-        let error = db
-            .ingest_external_files(&[replacing(&db, std::slice::from_ref(&file), wrong)])
-            .unwrap_err();
-        assert_eq!(error.kind(), kind, "{error}");
-        assert!(error.to_string().contains(words), "{error}");
-        assert_eq!(rows_of(&db), before);
-    }
-    let mut consistent = replacing(&db, std::slice::from_ref(&file), range(Some("m"), Some("s")));
-    consistent.options.snapshot_consistency = true;
-    let error = db.ingest_external_files(&[consistent]).unwrap_err();
-    assert!(error.to_string().contains("atomic_replace_range"), "{error}");
-    let mut behind = replacing(&db, std::slice::from_ref(&file), range(Some("m"), Some("s")));
-    behind.options.ingest_behind = true;
-    db.ingest_external_files(&[behind]).unwrap_err();
-
-    let replace = replacing(&db, &[file], range(Some("m"), Some("s")));
-    db.ingest_external_files(&[replace]).unwrap();
-    let after = ["a=below", "b=below", "n=new", "r=new", "x=above"];
-    assert_eq!(rows_of(&db), after);
-    let new = db
-        .live_files()
-        .into_iter()
-        .find(|file| file.smallest_key == b"n")
-        .unwrap();
-    assert_eq!((new.level, new.largest_seqno), (6, 0), "nothing is in its way");
-    assert_eq!(files::check(&db).unwrap(), "");
-    put(&db, &["m"], "later");
-    db.verify_checksum().unwrap();
-    db.close().unwrap();
-    drop(db);
-    let db = Db::open(&options, DIR).unwrap();
-    assert_eq!(rows_of(&db)[2..4], ["m=later", "n=new"]);
-    assert_eq!(strays(&mem, db), [""; 0]);
 }
 
 #[test]

@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
 use std::thread;
 
 use dbtest::by_hand::flush;
@@ -13,11 +12,11 @@ use dbtest::files;
 use dbtest::gate::Gate;
 use esker::option_table::OptionTable;
 use esker::{
-    ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions, CompactionFilter,
-    CompactionFilterFactory, CompactionOptionsUniversal, CompactionStyle, CompressionType, Db, Decision,
-    ErrorKind, Event, FilterContext, FlushOptions, IndexType, Options, OptionsFile, ValueType, WriteOptions,
+    ColumnFamilyOptions, CompactRangeOptions, CompactionFilter, CompactionFilterFactory, CompactionStyle,
+    CompressionType, Db, Decision, ErrorKind, Event, FilterContext, IndexType, Options, OptionsFile,
+    ValueType,
 };
-use testkit::{Task, receive, rng};
+use testkit::rng;
 use vfs::MemFs;
 
 fn options() -> Options {
@@ -39,196 +38,6 @@ fn levels(db: &Db) -> Vec<usize> {
     let mut levels: Vec<usize> = db.live_files().iter().map(|file| file.level).collect();
     levels.sort_unstable();
     levels
-}
-
-fn stored(options: &Options) -> Options {
-    let (_, file) = OptionsFile::newest(&*options.fs, "/db".as_ref())
-        .unwrap()
-        .unwrap();
-    file.options().0
-}
-
-#[test]
-fn options_change_while_the_database_is_open() {
-    let options = options();
-    let db = Db::open(&options, "/db").unwrap();
-    let family = db.default_column_family();
-    db.set_options(
-        &family,
-        &[
-            ("level0_file_num_compaction_trigger", "2"),
-            ("compression", "kZSTD"),
-            ("compaction_options_universal", "{size_ratio=7;}"),
-            ("compaction_options_universal.min_merge_width", "3"),
-            (
-                "block_based_table_factory",
-                "{block_size=8192;filter_policy=bloomfilter:10:false;}",
-            ),
-            ("block_restart_interval", "4"),
-        ],
-    )
-    .unwrap();
-    let current = family.current_options();
-    assert_eq!(current.level0_file_num_compaction_trigger, 2);
-    assert_eq!(
-        current.compaction_options_universal,
-        CompactionOptionsUniversal {
-            size_ratio: 7,
-            min_merge_width: 3,
-            ..CompactionOptionsUniversal::default()
-        }
-    );
-    assert_eq!(
-        (current.table.block_size, current.table.block_restart_interval),
-        (8192, 4)
-    );
-    // The changed `level0_file_num_compaction_trigger` takes effect at once: two files start a compaction.
-    put_and_flush(&db, &["a", "b"]);
-    put_and_flush(&db, &["a", "b"]);
-    db.wait_for_compact().unwrap();
-    assert_eq!(levels(&db), [6]);
-    let file = stored(&options).column_family;
-    assert_eq!(file.level0_file_num_compaction_trigger, 2);
-    assert_eq!(file.compression, current.compression);
-    assert_eq!(
-        file.compaction_options_universal,
-        current.compaction_options_universal
-    );
-    assert_eq!(
-        (file.table.block_size, file.table.block_restart_interval),
-        (8192, 4)
-    );
-    // The database still reports the options of its open, which are in force again after the next open.
-    assert_eq!(family.options().table.block_size, 4096);
-    db.close().unwrap();
-    drop((db, family));
-    let db = Db::open(&options, "/db").unwrap();
-    assert_eq!(
-        db.default_column_family().current_options().table.block_size,
-        4096
-    );
-    db.close().unwrap();
-}
-
-#[test]
-fn what_cannot_be_changed_is_named_and_nothing_changes() {
-    let options = options();
-    let db = Db::open(&options, "/db").unwrap();
-    let family = db.default_column_family();
-    let error = db
-        .set_options(
-            &family,
-            &[
-                ("write_buffer_size", "131072"),
-                ("num_levels", "4"),
-                ("no_such_option", "1"),
-                ("ttl", "soon"),
-                ("max_bytes_for_level_multiplier", "0"),
-                ("block_based_table_factory", "{block_size=1;what=2;}"),
-            ],
-        )
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    for part in [
-        "Option not changeable: num_levels",
-        "unknown option no_such_option",
-        "ttl=soon: expected",
-        "max_bytes_for_level_multiplier=0 is outside",
-        "block_size=1 is outside",
-        "unknown option what",
-    ] {
-        assert!(error.to_string().contains(part), "{part} is not in {error}");
-    }
-    assert_eq!(family.current_options().write_buffer_size, 64 << 20);
-    // `block_align` and compression are each allowed alone, but not together.
-    let error = db
-        .set_options(&family, &[("block_align", "true"), ("compression", "kZSTD")])
-        .unwrap_err();
-    assert!(error.to_string().contains("block_align"), "{error}");
-    assert!(!family.current_options().table.block_align);
-    assert!(db.set_options(&family, &[]).is_err());
-
-    let error = db
-        .set_db_options(&[
-            ("max_subcompactions", "3"),
-            ("create_if_missing", "false"),
-            ("max_background_jobs", "0"),
-        ])
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("Option not changeable: create_if_missing") && error.contains("max_background_jobs=0"),
-        "{error}"
-    );
-    assert_eq!(db.current_options().max_subcompactions, 1);
-    db.close().unwrap();
-}
-
-#[test]
-fn options_of_the_database_change_too() {
-    let options = options();
-    let db = Db::open(&options, "/db").unwrap();
-    db.set_db_options(&[
-        ("max_background_jobs", "6"),
-        ("delayed_write_rate", "1000"),
-        ("max_total_wal_size", "5000"),
-    ])
-    .unwrap();
-    assert_eq!(stored(&options).delayed_write_rate, 1000);
-    assert_eq!(db.current_options().max_background_jobs, 6);
-    // The changed limit of the WALs is in force: one row triggers a flush.
-    let before = db.live_files().len();
-    for i in 0..20 {
-        db.put(format!("key{i}").as_bytes(), [7; 1000]).unwrap();
-    }
-    db.wait_for_compact().unwrap();
-    assert!(db.live_files().len() > before);
-    db.set_db_options(&[("max_background_jobs", "1")]).unwrap();
-    put_and_flush(&db, &["a"]);
-    db.close().unwrap();
-}
-
-#[test]
-fn memtables_are_as_large_as_was_said_last() {
-    let db = Db::open(&options(), "/db").unwrap();
-    let family = db.default_column_family();
-    let fill = |from: usize| {
-        for i in from..from + 100 {
-            db.put(format!("key{i:05}").as_bytes(), [7; 1000]).unwrap();
-        }
-        db.wait_for_compact().unwrap();
-    };
-    fill(0);
-    assert!(db.live_files().is_empty());
-    db.set_options(&family, &[("write_buffer_size", "16384")])
-        .unwrap();
-    fill(100);
-    assert!(db.live_files().len() > 3, "{:?}", db.live_files());
-    db.set_options(&family, &[("disable_auto_compactions", "true")])
-        .unwrap();
-    fill(200);
-    db.enable_auto_compaction(std::slice::from_ref(&family)).unwrap();
-    assert!(!family.current_options().disable_auto_compactions);
-    db.wait_for_compact().unwrap();
-    db.close().unwrap();
-}
-
-#[test]
-fn an_empty_memtable_made_for_a_larger_one_is_not_full() {
-    let mut options = options();
-    options.column_family.write_buffer_size = 1 << 20;
-    options.column_family.memtable_prefix_bloom_size_ratio = 0.25;
-    options.column_family.memtable_whole_key_filtering = true;
-    let db = Db::open(&options, "/db").unwrap();
-    let family = db.default_column_family();
-    db.set_options(&family, &[("write_buffer_size", "16384")])
-        .unwrap();
-    // The filter of an empty memtable alone exceeds the limit. Switching that memtable would free nothing,
-    // and used to be repeated endlessly.
-    db.put(b"a", b"value").unwrap();
-    flush(&db);
-    db.put(b"b", b"value").unwrap();
-    assert_eq!(db.get(b"a").unwrap().as_deref(), Some(&b"value"[..]));
 }
 
 #[test]
@@ -293,50 +102,6 @@ fn random_changes_while_others_write_and_compact() {
     db.close().unwrap();
 }
 
-#[test]
-fn paused_background_work_does_nothing() {
-    let mut options = options();
-    options.column_family.level0_file_num_compaction_trigger = 2;
-    let db = Db::open(&options, "/db").unwrap();
-    assert!(db.continue_background_work().is_err());
-    put_and_flush(&db, &["a"]);
-    db.pause_background_work().unwrap();
-    db.pause_background_work().unwrap();
-    db.put(b"b", b"value").unwrap();
-    db.flush_opt(&FlushOptions {
-        wait: false,
-        allow_write_stall: true,
-        ..FlushOptions::default()
-    })
-    .unwrap();
-    assert_eq!(db.live_files().len(), 1);
-    // Reads and writes continue while background work is paused.
-    db.put(b"c", b"value").unwrap();
-    assert!(db.get(b"c").unwrap().is_some());
-    db.continue_background_work().unwrap();
-    assert_eq!(db.live_files().len(), 1);
-    db.continue_background_work().unwrap();
-    db.wait_for_compact().unwrap();
-    assert!(db.live_files().iter().any(|file| file.largest_key == b"b"));
-    // A paused database can be closed.
-    db.pause_background_work().unwrap();
-    db.put_cf_opt(
-        &db.default_column_family(),
-        b"d",
-        b"value",
-        &WriteOptions {
-            disable_wal: true,
-            ..WriteOptions::default()
-        },
-    )
-    .unwrap();
-    db.close().unwrap();
-    drop(db);
-    let db = Db::open(&options, "/db").unwrap();
-    assert!(db.get(b"d").unwrap().is_some());
-    db.close().unwrap();
-}
-
 /// Compactions wait at the gate when they create their filter.
 struct GateFactory(Arc<Gate>);
 
@@ -371,76 +136,6 @@ fn gated() -> (Db, Arc<Gate>) {
         put_and_flush(&db, &many);
     }
     (db, gate)
-}
-
-#[test]
-fn manual_compactions_are_called_off() {
-    let (db, gate) = gated();
-    let family = db.default_column_family();
-    assert!(db.enable_manual_compaction().is_err());
-    thread::scope(|scope| {
-        let compaction = scope.spawn(|| db.compact_range_cf(&family, None, None));
-        gate.wait_for(1);
-        let disabling = scope.spawn(|| db.disable_manual_compaction());
-        // Before the held compaction continues it is cancelled, and other manual compactions are refused.
-        let refused = |error: esker::Error| {
-            assert_eq!(error.kind(), ErrorKind::Incomplete);
-            assert!(error.to_string().contains("Manual compaction paused"), "{error}");
-        };
-        let numbers: Vec<u64> = db.live_files().iter().map(|file| file.number).collect();
-        loop {
-            match db.compact_files(&family, &numbers, 6, &CompactFilesOptions::default()) {
-                Err(error) if error.kind() == ErrorKind::Aborted => thread::yield_now(),
-                result => break refused(result.unwrap_err()),
-            }
-        }
-        gate.open();
-        refused(compaction.join().unwrap().unwrap_err());
-        disabling.join().unwrap();
-    });
-    assert_eq!(levels(&db), [0, 0]);
-    db.enable_manual_compaction().unwrap();
-    db.compact_range_cf(&family, None, None).unwrap();
-    assert_eq!(levels(&db), [6]);
-    db.close().unwrap();
-}
-
-#[test]
-fn aborted_compactions_leave_the_files_and_run_when_they_are_resumed() {
-    let (db, gate) = gated();
-    let family = db.default_column_family();
-    let automatic = [
-        ("disable_auto_compactions", "false"),
-        ("level0_file_num_compaction_trigger", "2"),
-    ];
-    db.set_options(&family, &automatic).unwrap();
-    gate.wait_for(1);
-    thread::scope(|scope| {
-        let aborting = scope.spawn(|| db.abort_all_compactions());
-        let requests = || db.property_int(&family, "rocksdb.compaction-abort-count");
-        testkit::wait_until("the request to abort", || requests() == Some(1));
-        gate.open();
-        aborting.join().unwrap();
-    });
-    assert_eq!(levels(&db), [0, 0]);
-    db.abort_all_compactions();
-    let refused = db.compact_range_cf(&family, None, None).unwrap_err();
-    assert_eq!(refused.to_string(), "Result incomplete: All compactions aborted");
-    // Flushes continue.
-    db.put(b"more", b"").unwrap();
-    db.flush().unwrap();
-    assert_eq!(levels(&db), [0, 0, 0]);
-    // Compactions stay aborted until both requests to abort are taken back.
-    db.resume_all_compactions().unwrap();
-    let refused = db.compact_range_cf(&family, None, None).unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Incomplete);
-    assert_eq!(levels(&db), [0, 0, 0]);
-    db.resume_all_compactions().unwrap();
-    db.wait_for_compact().unwrap();
-    assert_eq!(levels(&db).last(), Some(&6));
-    let surplus = db.resume_all_compactions().unwrap_err();
-    assert_eq!(surplus.kind(), ErrorKind::InvalidArgument);
-    db.close().unwrap();
 }
 
 #[test]
@@ -525,136 +220,6 @@ fn who_calls_a_compaction_off_may_take_that_back_before_it_ends() {
     db.close().unwrap();
 }
 
-#[test]
-fn an_exclusive_manual_compaction_is_alone() {
-    let (db, gate) = gated();
-    let family = db.default_column_family();
-    let other = db.create_column_family("other", family.options()).unwrap();
-    let put = |key: &str| {
-        db.put_cf(&other, key.as_bytes(), b"value").unwrap();
-        db.flush_cf(std::slice::from_ref(&other)).unwrap();
-    };
-    put("key00001");
-    put("key00002");
-    let exclusive = CompactRangeOptions {
-        exclusive_manual_compaction: true,
-        ..CompactRangeOptions::default()
-    };
-    thread::scope(|scope| {
-        let alone = scope.spawn(|| db.compact_range_cf_opt(&family, None, None, &exclusive));
-        gate.wait_for(1);
-        let (begin, begun) = channel();
-        let by_hand = [CompactRangeOptions::default(), exclusive.clone()].map(|options| {
-            let (db, other, begin) = (&db, &other, begin.clone());
-            scope.spawn(move || {
-                begin.send(Task::current()).unwrap();
-                db.compact_range_cf_opt(other, None, None, &options)
-            })
-        });
-        // An automatic compaction becomes due.
-        db.set_options(&other, &[("level0_file_num_compaction_trigger", "2")])
-            .unwrap();
-        for task in [receive("a compaction", &begun), receive("a compaction", &begun)] {
-            task.wait_until_asleep();
-        }
-        assert_eq!(gate.waiting(), 1);
-        gate.open();
-        alone.join().unwrap().unwrap();
-        for compaction in by_hand {
-            compaction.join().unwrap().unwrap();
-        }
-    });
-    db.wait_for_compact().unwrap();
-    assert!(levels(&db).iter().all(|&level| level == 6));
-    // After the exclusive manual compaction has ended, it holds back no other compaction.
-    put("key00003");
-    db.compact_range_cf_opt(&other, None, None, &exclusive).unwrap();
-    db.close().unwrap();
-}
-
-#[test]
-fn a_flush_waits_until_it_stalls_nobody() {
-    let (db, gate) = gated();
-    let family = db.default_column_family();
-    let triggers = [
-        ("level0_file_num_compaction_trigger", "2"),
-        ("level0_slowdown_writes_trigger", "3"),
-    ];
-    db.set_options(&family, &triggers).unwrap();
-    gate.wait_for(1);
-    db.put(b"key", b"value").unwrap();
-    let files = || db.live_files().len();
-    flush(&db);
-    assert_eq!(files(), 3);
-    db.put(b"key", b"another").unwrap();
-    let done = AtomicBool::new(false);
-    let (begin, begun) = channel();
-    thread::scope(|scope| {
-        let waiting = scope.spawn(|| {
-            begin.send(Task::current()).unwrap();
-            db.flush().unwrap();
-            assert!(gate.is_open());
-        });
-        let by_hand = scope.spawn(|| {
-            begin.send(Task::current()).unwrap();
-            db.compact_range_cf(&family, None, None).unwrap();
-            assert!(gate.is_open());
-            done.store(true, Ordering::Relaxed);
-        });
-        for task in [receive("the flush", &begun), receive("the compaction", &begun)] {
-            task.wait_until_asleep();
-        }
-        assert_eq!(files(), 3);
-        assert!(!done.load(Ordering::Relaxed));
-        gate.open();
-        waiting.join().unwrap();
-        by_hand.join().unwrap();
-    });
-    assert_eq!(db.get(b"key").unwrap().as_deref(), Some(&b"another"[..]));
-    db.close().unwrap();
-}
-
-#[test]
-fn all_background_work_is_called_off() {
-    let (db, gate) = gated();
-    let family = db.default_column_family();
-    thread::scope(|scope| {
-        let compaction = scope.spawn(|| db.compact_range_cf(&family, None, None));
-        gate.wait_for(1);
-        let cancelling = scope.spawn(|| db.cancel_all_background_work(true));
-        while !matches!(db.put(b"x", b"y"), Err(error) if error.kind() == ErrorKind::ShutdownInProgress) {
-            thread::yield_now();
-        }
-        gate.open();
-        assert!(compaction.join().unwrap().is_err());
-        cancelling.join().unwrap().unwrap();
-    });
-    // After the cancellation the rows can be read, and the database can be closed.
-    assert!(db.get(b"key00007").unwrap().is_some());
-    assert_eq!(levels(&db), [0, 0]);
-    db.close().unwrap();
-}
-
-#[test]
-fn what_is_suggested_is_compacted_when_nothing_else_is() {
-    for style in [CompactionStyle::Level, CompactionStyle::Universal] {
-        let mut options = options();
-        options.column_family.compaction_style = style;
-        let db = Db::open(&options, "/db").unwrap();
-        let family: ColumnFamily = db.default_column_family();
-        put_and_flush(&db, &["a", "m"]);
-        db.compact_range_cf(&family, None, None).unwrap();
-        put_and_flush(&db, &["a", "b"]);
-        db.suggest_compact_range(&family, Some(b"x"), None).unwrap();
-        db.wait_for_compact().unwrap();
-        assert_eq!(levels(&db), [0, 6], "{style:?}");
-        db.suggest_compact_range(&family, None, Some(b"a")).unwrap();
-        db.wait_for_compact().unwrap();
-        assert_eq!(levels(&db), [6], "{style:?}");
-        db.close().unwrap();
-    }
-}
-
 /// A filter that removes rows whose keys begin with this byte or a greater one.
 struct RemovesFrom(Arc<std::sync::atomic::AtomicU8>);
 
@@ -723,34 +288,6 @@ fn files_are_rewritten_where_they_lie_when_that_is_suggested() {
         files::check(&db).unwrap();
         db.close().unwrap();
     }
-}
-
-#[test]
-fn level_0_is_promoted() {
-    let mut options = options();
-    options.column_family.disable_auto_compactions = true;
-    let db = Db::open(&options, "/db").unwrap();
-    let family = db.default_column_family();
-    put_and_flush(&db, &["a", "b"]);
-    put_and_flush(&db, &["d", "e"]);
-    put_and_flush(&db, &["e", "f"]);
-    let refused = |level: usize| db.promote_l0(&family, level).unwrap_err().to_string();
-    assert!(refused(0).contains("Target level"));
-    assert!(refused(7).contains("Target level"));
-    assert!(refused(2).contains("overlap"));
-    db.compact_range_cf(&family, None, None).unwrap();
-    put_and_flush(&db, &["a", "b"]);
-    put_and_flush(&db, &["c", "d"]);
-    assert!(refused(6).contains("level 6"));
-    db.promote_l0(&family, 3).unwrap();
-    assert_eq!(levels(&db)[..2], [3, 3]);
-    db.promote_l0(&family, 2).unwrap();
-    files::check(&db).unwrap();
-    let mut iter = db.iter();
-    iter.seek_to_first();
-    assert_eq!(iter.key(), b"a");
-    drop(iter);
-    db.close().unwrap();
 }
 
 #[test]

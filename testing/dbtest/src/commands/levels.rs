@@ -1,0 +1,240 @@
+//! The commands about levels and files.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use base::InternalComparator;
+use base::filename::{self, FileKind};
+use esker::option_table::OptionTable;
+use esker::{
+    BottommostLevelCompaction, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions,
+    CompressionType, LiveFile, Result, SizeApproximationOptions, Temperature,
+};
+use sst::{BlockReadOptions, Table, TableReadOptions};
+use testkit::datadriven::TestCase;
+use testkit::keys::{Tombstone, escape, print_entry};
+use vfs::FileSystem;
+
+use super::session::Session;
+use super::text::{LONG, bytes, flag, list, misuse, optional, optional_bytes, required, switch};
+
+/// The temperature that `last_level_temperature=TEXT` names in an OPTIONS file.
+fn temperature(text: &str) -> Result<Temperature> {
+    let mut options = ColumnFamilyOptions::default();
+    options.set("last_level_temperature", text)?;
+    Ok(options.last_level_temperature)
+}
+
+/// The text of a temperature in an OPTIONS file.
+fn temperature_text(temperature: Temperature) -> String {
+    let options = ColumnFamilyOptions {
+        last_level_temperature: temperature,
+        ..ColumnFamilyOptions::default()
+    };
+    let row = ColumnFamilyOptions::row("last_level_temperature").expect("an option of families");
+    (row.get)(&options)
+}
+
+/// The compression that `compression=TEXT` names in an OPTIONS file.
+fn compression(text: &str) -> Result<CompressionType> {
+    let mut options = ColumnFamilyOptions::default();
+    options.set("compression", text)?;
+    Ok(options.compression)
+}
+
+impl Session {
+    /// Compacts a range.
+    pub(super) fn compact(&self, case: &mut TestCase) -> Result<()> {
+        let family = self.family(case)?;
+        let bottommost = match optional::<String>(case, "bottommost")?.as_deref() {
+            None => BottommostLevelCompaction::IfHaveCompactionFilter,
+            Some("skip") => BottommostLevelCompaction::Skip,
+            Some("force") => BottommostLevelCompaction::Force,
+            Some("force_optimized") => BottommostLevelCompaction::ForceOptimized,
+            Some(other) => return Err(misuse(format!("unknown bottommost={other}"))),
+        };
+        let options = CompactRangeOptions {
+            change_level: flag(case, "change_level"),
+            target_level: optional(case, "target")?,
+            bottommost_level_compaction: bottommost,
+            max_subcompactions: optional(case, "subcompactions")?.unwrap_or(0),
+            exclusive_manual_compaction: flag(case, "exclusive_manual_compaction"),
+            allow_write_stall: flag(case, "allow_write_stall"),
+            target_path_id: optional(case, "target_path_id")?,
+            ..CompactRangeOptions::default()
+        };
+        let (begin, end) = (optional_bytes(case, "begin")?, optional_bytes(case, "end")?);
+        self.db()?
+            .compact_range_cf_opt(&family, begin.as_deref(), end.as_deref(), &options)?;
+        self.settle(case)
+    }
+
+    /// Compacts files of a level, or of the numbers that the script has named.
+    pub(super) fn compact_files(&self, case: &mut TestCase) -> Result<()> {
+        let family = self.family(case)?;
+        let files = self.chosen(case, &family)?;
+        let mut options = CompactFilesOptions {
+            output_file_size_limit: optional(case, "output_file_size_limit")?,
+            compression: optional::<String>(case, "compression")?
+                .map(|text| compression(&text))
+                .transpose()?,
+            output_temperature_override: optional::<String>(case, "temperature")?
+                .map(|text| temperature(&text))
+                .transpose()?,
+            ..CompactFilesOptions::default()
+        };
+        switch(case, "allow_trivial_move", &mut options.allow_trivial_move)?;
+        let output = required(case, "output")?;
+        self.db()?.compact_files(&family, &files, output, &options)?;
+        self.settle(case)
+    }
+
+    /// The numbers of the files that the case chooses: those of `level=`, with `smallest=` only that with this
+    /// smallest key. Without both, all.
+    pub(super) fn chosen(&self, case: &mut TestCase, family: &ColumnFamily) -> Result<Vec<u64>> {
+        let (level, smallest) = (
+            optional::<usize>(case, "level")?,
+            optional_bytes(case, "smallest")?,
+        );
+        let mut files = self.db()?.live_files();
+        files.retain(|file| {
+            file.column_family == family.name()
+                && level.is_none_or(|level| file.level == level)
+                && smallest.as_ref().is_none_or(|key| file.smallest_key == *key)
+        });
+        let missing = list::<u64>(case, "missing")?;
+        Ok(files.iter().map(|file| file.number).chain(missing).collect())
+    }
+
+    /// Prints levels and files.
+    pub(super) fn lsm(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
+        let (family, entries) = (self.family(case)?, flag(case, "entries"));
+        let [seqnos, compressions, temperatures, counts] =
+            ["seqnos", "compression", "temperature", "counts"].map(|name| flag(case, name));
+        let properties = match compressions {
+            true => self.db()?.properties_of_all_tables(&family)?,
+            false => BTreeMap::new(),
+        };
+        let mut files = self.db()?.live_files();
+        files.retain(|file| file.column_family == family.name());
+        if counts {
+            let mut levels: BTreeMap<usize, usize> = BTreeMap::new();
+            files
+                .iter()
+                .for_each(|file| *levels.entry(file.level).or_default() += 1);
+            let line = |(level, count)| format!("L{level}: {count}\n");
+            out.extend(levels.into_iter().map(line));
+            return Ok(());
+        }
+        let mut level = None;
+        for file in &files {
+            if level != Some(file.level) {
+                level = Some(file.level);
+                out.push_str(&format!("L{}\n", file.level));
+            }
+            let (smallest, largest) = (escape(&file.smallest_key), escape(&file.largest_key));
+            out.push_str(&format!("  {smallest}..{largest}"));
+            if seqnos {
+                out.push_str(&format!("@{}..{}", file.smallest_seqno, file.largest_seqno));
+            }
+            if let Some(properties) = properties.get(&file.path) {
+                out.push_str(&format!(" {}", escape(&properties.compression)));
+            }
+            if temperatures {
+                out.push_str(&format!(" {}", temperature_text(file.temperature)));
+            }
+            if entries {
+                out.push(':');
+                self.entries(&family, file, out)?;
+            }
+            out.push('\n');
+        }
+        Ok(())
+    }
+
+    fn entries(&self, family: &ColumnFamily, file: &LiveFile, out: &mut String) -> Result<()> {
+        let options = TableReadOptions {
+            largest_seqno: Some(file.largest_seqno),
+            ..TableReadOptions::new(InternalComparator::new(family.comparator().clone()))
+        };
+        let table = Table::open(self.fs.open_random(&file.path, &Default::default())?, options)?;
+        let mut cursor = table.cursor(BlockReadOptions::default());
+        cursor.seek_to_first();
+        while cursor.valid() {
+            let long = format!("<{}>", cursor.value().len());
+            let value = if cursor.value().len() > LONG {
+                long.as_bytes()
+            } else {
+                cursor.value()
+            };
+            out.push_str(&format!(" {}", print_entry(cursor.key(), value)));
+            cursor.next();
+        }
+        cursor.status()?;
+        for tombstone in table.range_tombstones().tombstones() {
+            out.push_str(&format!(
+                " {}",
+                Tombstone::new(tombstone.start, tombstone.end, tombstone.seqno)
+            ));
+        }
+        Ok(())
+    }
+
+    /// Prints the approximate sizes of ranges.
+    pub(super) fn approximate_sizes(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
+        let family = self.family(case)?;
+        let mut ranges = Vec::new();
+        for line in case.input.lines() {
+            let (begin, end) = line
+                .split_once(' ')
+                .ok_or_else(|| misuse("a range is two keys"))?;
+            ranges.push((bytes(begin)?, bytes(end)?));
+        }
+        let borrowed: Vec<(&[u8], &[u8])> =
+            ranges.iter().map(|(begin, end)| (&begin[..], &end[..])).collect();
+        let mut options = SizeApproximationOptions::default();
+        switch(case, "include_memtables", &mut options.include_memtables)?;
+        switch(case, "include_files", &mut options.include_files)?;
+        switch(case, "include_blob_files", &mut options.include_blob_files)?;
+        let exact = flag(case, "bytes");
+        let sizes = self.db()?.approximate_sizes_with(&family, &borrowed, &options)?;
+        for (line, size) in case.input.lines().zip(sizes) {
+            // Sizes are rounded to kilobytes: the properties of tables vary from run to run.
+            match exact {
+                true => out.push_str(&format!("{line}: {size}\n")),
+                false => out.push_str(&format!("{line}: {} kB\n", size / 1000)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints the number of files of each kind.
+    pub(super) fn files(&self, out: &mut String) -> Result<()> {
+        self.must_be_closed()?;
+        let path = Path::new(&self.path);
+        if !self.fs.exists(path)? {
+            out.push_str("no directory");
+            return Ok(());
+        }
+        let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+        // Info logs are not counted: there are as many as opens.
+        let mut names = self.fs.list(path)?;
+        names.retain(|name| filename::parse(name) != Some(FileKind::InfoLog));
+        for name in names {
+            let kind = match name.split_once(['.', '-']) {
+                Some((number, extension)) if number.bytes().all(|byte| byte.is_ascii_digit()) => extension,
+                Some((kind, _)) => kind,
+                None => &name,
+            };
+            *kinds.entry(kind.to_owned()).or_default() += 1;
+        }
+        out.push_str(
+            &kinds
+                .iter()
+                .map(|(kind, count)| format!("{kind}: {count}"))
+                .collect::<Vec<_>>()
+                .join(", "),
+        );
+        Ok(())
+    }
+}

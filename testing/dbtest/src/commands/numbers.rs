@@ -1,0 +1,143 @@
+//! Numbers of the database: properties, tickers and sizes, compared with each other.
+
+use esker::{ColumnFamily, Histogram, Result, StallCause, StallCondition, Ticker};
+use testkit::datadriven::TestCase;
+
+use super::session::Session;
+use super::text::{flag, misuse};
+
+impl Session {
+    /// Evaluates lines: `NAME = EXPRESSION` names a number, `A < B` and other comparisons print whether they
+    /// hold, and an expression alone prints its value.
+    ///
+    /// A term is an integer, a name, a property, a ticker, `aggregated:PROPERTY`, `seqno`, `files`,
+    /// `files:LEVEL`, `bytes`, `bytes:LEVEL`, `reads:KEY` of the file with that smallest key, or
+    /// `delayed:CAUSE` and `stopped:CAUSE`, the number of waits of writers, with `:micros` their time,
+    /// `histogram:NAME:count` or `:sum`, `manager`, the memory of a write
+    /// buffer manager, `held`, the number of threads at the gate,
+    /// or `in:PROPERTY:TEXT`, the number at the end of the property's line with that text.
+    pub(super) fn numbers(&mut self, case: &mut TestCase, out: &mut String) -> Result<()> {
+        let family = match flag(case, "closed") {
+            true => None,
+            false => Some(self.family(case)?),
+        };
+        for line in case.input.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if let [name, "=", ref rest @ ..] = words[..] {
+                let value = self.sum(family.as_ref(), rest)?;
+                self.numbers.insert(name.to_owned(), value);
+                continue;
+            }
+            let at = words
+                .iter()
+                .position(|word| ["==", "!=", "<", "<=", ">", ">="].contains(word));
+            let Some(at) = at else {
+                out.push_str(&format!("{line}: {}\n", self.sum(family.as_ref(), &words)?));
+                continue;
+            };
+            let (left, right) = (
+                self.sum(family.as_ref(), &words[..at])?,
+                self.sum(family.as_ref(), &words[at + 1..])?,
+            );
+            let holds = match words[at] {
+                "==" => left == right,
+                "!=" => left != right,
+                "<" => left < right,
+                "<=" => left <= right,
+                ">" => left > right,
+                _ => left >= right,
+            };
+            out.push_str(&match holds {
+                true => format!("{line}: true\n"),
+                false => format!("{line}: false, {left} and {right}\n"),
+            });
+        }
+        Ok(())
+    }
+
+    fn sum(&self, family: Option<&ColumnFamily>, words: &[&str]) -> Result<i128> {
+        let [first, rest @ ..] = words else {
+            return Err(misuse("an expression is missing"));
+        };
+        let mut sum = self.term(family, first)?;
+        for pair in rest.chunks(2) {
+            match *pair {
+                ["+", term] => sum += self.term(family, term)?,
+                ["-", term] => sum -= self.term(family, term)?,
+                ["*", term] => sum *= self.term(family, term)?,
+                _ => return Err(misuse(format!("no expression: {}", words.join(" ")))),
+            }
+        }
+        Ok(sum)
+    }
+
+    fn term(&self, family: Option<&ColumnFamily>, word: &str) -> Result<i128> {
+        if let Ok(number) = word.parse() {
+            return Ok(number);
+        }
+        if let Some(number) = self.numbers.get(word) {
+            return Ok(*number);
+        }
+        let unknown = || misuse(format!("no number {word}"));
+        let db = self.db()?;
+        let (kind, rest) = word.split_once(':').unwrap_or((word, ""));
+        let at_level = |level: usize| rest.is_empty() || rest == level.to_string();
+        let files = db.live_files();
+        let files = files.iter().filter(|file| {
+            family.is_none_or(|family| file.column_family == family.name()) && at_level(file.level)
+        });
+        Ok(match kind {
+            "in" => {
+                let (name, text) = rest.split_once(':').ok_or_else(unknown)?;
+                let text_of = |family| db.property(family, name);
+                let property = family.and_then(text_of).ok_or_else(unknown)?;
+                let line = property.split(['\n', ',']).find(|line| line.contains(text));
+                let digits = line.and_then(|line| line.rsplit(|c: char| !c.is_ascii_digit()).next());
+                digits
+                    .and_then(|digits| digits.parse().ok())
+                    .ok_or_else(unknown)?
+            }
+            "held" => self.gate.waiting() as i128,
+            "seqno" => i128::from(db.latest_sequence_number()),
+            "files" => files.count() as i128,
+            "bytes" => files.map(|file| i128::from(file.size)).sum(),
+            "reads" => {
+                let files = db.live_files();
+                let file = files.iter().find(|file| file.smallest_key == rest.as_bytes());
+                i128::from(file.ok_or_else(unknown)?.num_reads_sampled)
+            }
+            "manager" => {
+                let manager = self.options.write_buffer_manager.as_ref();
+                manager.ok_or_else(unknown)?.memory_usage().into()
+            }
+            "histogram" => {
+                let (name, of) = rest.rsplit_once(':').ok_or_else(unknown)?;
+                let histogram = Histogram::of_name(name).ok_or_else(unknown)?;
+                let statistics = self.options.statistics.as_ref().ok_or_else(unknown)?;
+                let data = statistics.histogram_data(histogram);
+                i128::from(if of == "sum" { data.sum } else { data.count })
+            }
+            "aggregated" => db.aggregated_property_int(rest).ok_or_else(unknown)?.into(),
+            "delayed" | "stopped" => {
+                let (cause, micros) = match rest.strip_suffix(":micros") {
+                    Some(cause) => (cause, true),
+                    None => (rest, false),
+                };
+                let found = StallCause::ALL
+                    .into_iter()
+                    .find(|found| found.to_string() == cause);
+                let cause = found.ok_or_else(unknown)?;
+                let total = db.statistics().stall(match kind {
+                    "delayed" => StallCondition::Delayed { cause },
+                    _ => StallCondition::Stopped { cause },
+                });
+                i128::from(if micros { total.micros } else { total.count })
+            }
+            _ => {
+                let property = family.and_then(|family| db.property_int(family, word));
+                let ticker = || Ticker::of_name(word).map(|ticker| db.statistics().get(ticker));
+                property.or_else(ticker).ok_or_else(unknown)?.into()
+            }
+        })
+    }
+}
