@@ -11,11 +11,13 @@ use esker::{
     StatsLevel, UserComparator, WriteBufferManager,
 };
 use testkit::TestRng;
+use vfs::RateLimiter;
 
 /// Sets the option or component `name` of the families without options of their own: an option under
 /// RocksDB's name, or `comparator`, `merge_operator`, `prefix_extractor`, `block_cache` (its bytes and, after
 /// colons, its kind, the bytes of its secondary cache, and the admission policy of that cache),
-/// `write_buffer_manager` (its limit in bytes; it stops writers), `statistics` (its level). `cf.FAMILY.` before
+/// `write_buffer_manager` (its limit in bytes; it stops writers),
+/// `rate_limiter` (its bytes a second), `statistics` (its level). `cf.FAMILY.` before
 /// the name sets it for one family, whose options begin as a copy of the common ones.
 pub fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
     if let Some((family, name)) = name.strip_prefix("cf.").and_then(|rest| rest.split_once('.')) {
@@ -31,6 +33,12 @@ pub fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
             .parse()
             .map_err(|_| Error::invalid_argument("write_buffer_manager: bytes"))?;
         options.write_buffer_manager = Some(WriteBufferManager::new(limit, None, true));
+        Ok(())
+    } else if name == "rate_limiter" {
+        let rate = value
+            .parse()
+            .map_err(|_| Error::invalid_argument("rate_limiter: bytes a second"))?;
+        options.rate_limiter = Some(Arc::new(RateLimiter::new(rate)?));
         Ok(())
     } else if name == "statistics" {
         let level = match value {

@@ -43,14 +43,14 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/report/properties.rs",
         right: "own.version.total_bytes() + of.family.tables.zombie_bytes()",
         wrong: "own.version.total_bytes()",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "properties::"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::reports"]),
     },
     Canary {
         name: "a block cache counts once for each family that shares it",
         file: "crates/engine/src/report/property.rs",
         right: "if property.aggregation == Aggregation::BlockCaches {",
         wrong: "if false && property.aggregation == Aggregation::BlockCaches {",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "properties::"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::reports"]),
     },
     Canary {
         name: "live data counts tables that overlap each other",

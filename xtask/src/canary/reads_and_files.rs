@@ -173,7 +173,7 @@ pub const CANARIES: &[Canary] = &[
         file: "crates/engine/src/lifecycle/file_deletions.rs",
         right: "            true => self.inner().obsolete.wait_for_purge(),\n",
         wrong: "            true => {}\n",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "api::files_stay"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::lifecycle"]),
     },
     Canary {
         name: "LOG has the name of a compression as OPTIONS has it",

@@ -86,6 +86,7 @@ impl Session {
             wait: !flag(case, "begin"),
             // By default a flush does not wait for compactions, which a script may pause.
             allow_write_stall: !flag(case, "wait_for_stall"),
+            listener_wait: flag(case, "listener_wait"),
             ..FlushOptions::default()
         };
         self.db()?.flush_cf_opt(&families, &options)?;

@@ -208,6 +208,24 @@ impl Session {
         Ok(())
     }
 
+    /// Prints the approximate contents of memtables in ranges.
+    pub(super) fn memtable_stats(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
+        let family = self.family(case)?;
+        for line in case.input.lines() {
+            let (begin, end) = line
+                .split_once(' ')
+                .ok_or_else(|| misuse("a range is two keys"))?;
+            let stats = self
+                .db()?
+                .approximate_memtable_stats(&family, &bytes(begin)?, &bytes(end)?)?;
+            out.push_str(&format!(
+                "{line}: {} entries, {} bytes\n",
+                stats.count, stats.size
+            ));
+        }
+        Ok(())
+    }
+
     /// Prints the number of files of each kind.
     pub(super) fn files(&self, out: &mut String) -> Result<()> {
         self.must_be_closed()?;

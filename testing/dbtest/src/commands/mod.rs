@@ -24,7 +24,7 @@
 //! | `scan_families [reverse] [groups]` | families, one a line: every key with its columns, or with `groups` those of each family |
 //! | `iter [as=]` | `first`, `last`, `next`, `prev`, `seek K`, `seek_for_prev K`, `next_to_end`, `bounds A B` (`-`: none), `refresh [SNAPSHOT]`, each printing the position; `as` keeps the iterator under a name |
 //! | `snapshot as=`, `release as=` | takes a snapshot; releases a snapshot, iterator, handle or prepared ingestion |
-//! | `flush [cf=(A,...)] [begin] [wait_for_stall]` | `begin` does not wait for its end; `wait_for_stall` waits until it stalls no writer |
+//! | `flush [cf=(A,...)] [begin] [wait_for_stall] [listener_wait]` | `begin` does not wait for its end; `wait_for_stall` waits until it stalls no writer |
 //! | `wait`, `sync_wal`, `flush_wal`, `lock_wal`, `unlock_wal` | |
 //! | `compact [begin=] [end=] [bottommost=] [change_level] [target=] [exclusive_manual_compaction]` | a manual compaction |
 //! | `compact_files output= [level=] [smallest=] [missing=] [compression=] [temperature=] [allow_trivial_move=]` | a compaction of the files of a level, of those with this smallest key, and of files that do not exist |
@@ -34,15 +34,15 @@
 //! | `options [cf=] [opened] [stored]` | names, one a line: the values in force, those of the open, or those of the OPTIONS file |
 //! | `lsm [entries] [seqnos] [compression] [temperature] [counts]` | levels and files |
 //! | `check` | the invariants of [`crate::files`] |
-//! | `property name=`, `approximate_sizes [include_memtables] [include_files=] [bytes]` | with lines below, the lines of the property with such a text |
-//! | `numbers` | names, compares and prints numbers: properties, tickers, sizes, waits of writers |
+//! | `property name=`, `approximate_sizes [include_memtables] [include_files=] [bytes]`, `memtable_stats` | with lines below, the lines of the property with such a text |
+//! | `numbers [until]` | names, compares and prints numbers: properties, tickers, sizes, waits of writers; `until` waits until all comparisons hold |
 //! | `files` | the number of files of each kind, for a closed database: an open one deletes files in the background |
-//! | `list [dir=] [ending=]`, `log [count]` | the names in the directory `/DIR`; the lines of the info log with a text of the lines below |
+//! | `list [dir=] [ending=] [sizes]`, `log [count]` | the names in the directory `/DIR`; the lines of the info log with a text of the lines below |
 //! | `events [kinds=(KIND,...)] [show=(FIELD,...)] [open]` | the number of events of each kind since the last `events` or `new`, or those of the kinds, for a closed database, because events arrive with a delay |
 //! | `next_event kinds=(KIND,...) [show=(FIELD,...)] [keep=(FIELD,...)]` | waits for the next event of the kinds; names the fields of `keep` as numbers |
 //! | `calls` | lines of words: the number of operations of the file system since the last `calls` with all words |
 //! | `create_cf as=`, `drop_cf as=`, `cfs` | |
-//! | `write_file name= [cf=] [info]`, `edit_file name= [new]`, `copy_table to=` | an external file: lines as of `write`, and `set NAME=VALUE`; bytes of it and those in their place, or all bytes of a new one; a copy of a table |
+//! | `write_file name= [cf=] [info]`, `edit_file name= [dir=] [new]`, `copy_table to=` | an external file: lines as of `write`, and `set NAME=VALUE`; bytes of it and those in their place, or all bytes of a new one; a copy of a table |
 //! | `ingest`, `prepare as=`, `commit as=`, `abort as=` | lines of files, after `@FAMILY` into that family; arguments are the options of the ingestion, and `replace begin= end=` |
 //! | `export to=`, `import as= from=(DIR,...) [move_files]`, `checkpoint to=` | directories `/DIR` |
 //! | `fault op=(OP,...) [path=] [skip=] [times=] [kind=]`, `clear_faults` | makes operations of the file system fail |
@@ -184,6 +184,7 @@ impl Session {
                 Ok(())
             }
             "approximate_sizes" => self.approximate_sizes(case, out),
+            "memtable_stats" => self.memtable_stats(case, out),
             "files" => self.files(out),
             "create_cf" => self.create_family(case),
             "drop_cf" => {

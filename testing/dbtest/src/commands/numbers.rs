@@ -1,6 +1,6 @@
 //! Numbers of the database: properties, tickers and sizes, compared with each other.
 
-use esker::{ColumnFamily, Histogram, Result, StallCause, StallCondition, Ticker};
+use esker::{ColumnFamily, Histogram, Result, SizeApproximationOptions, StallCause, StallCondition, Ticker};
 use testkit::datadriven::TestCase;
 
 use super::session::Session;
@@ -10,8 +10,12 @@ impl Session {
     /// Evaluates lines: `NAME = EXPRESSION` names a number, `A < B` and other comparisons print whether they
     /// hold, and an expression alone prints its value.
     ///
+    /// With `until` the command waits until all comparisons hold: background threads hold memtables for a
+    /// while.
+    ///
     /// A term is an integer, a name, a property, a ticker, `aggregated:PROPERTY`, `seqno`, `files`,
-    /// `files:LEVEL`, `bytes`, `bytes:LEVEL`, `reads:KEY` of the file with that smallest key, or
+    /// `files:LEVEL`, `bytes`, `bytes:LEVEL`, `all-files` and `all-bytes` of all families, `size:BEGIN:END`,
+    /// `blobs:BEGIN:END` and `all:BEGIN:END`, the approximate sizes of tables, blob files and both, `reads:KEY` of the file with that smallest key, or
     /// `delayed:CAUSE` and `stopped:CAUSE`, the number of waits of writers, with `:micros` their time,
     /// `histogram:NAME:count` or `:sum`, `manager`, the memory of a write
     /// buffer manager, `held`, the number of threads at the gate,
@@ -21,10 +25,22 @@ impl Session {
             true => None,
             false => Some(self.family(case)?),
         };
-        for line in case.input.lines() {
+        if flag(case, "until") {
+            let input = case.input.clone();
+            testkit::wait_until(&format!("it holds: {input}"), || {
+                let mut found = String::new();
+                let outcome = self.evaluate(family.as_ref(), &input, &mut found);
+                outcome.is_ok() && !found.contains(": false, ")
+            });
+        }
+        self.evaluate(family.as_ref(), &case.input, out)
+    }
+
+    fn evaluate(&mut self, family: Option<&ColumnFamily>, input: &str, out: &mut String) -> Result<()> {
+        for line in input.lines() {
             let words: Vec<&str> = line.split_whitespace().collect();
             if let [name, "=", ref rest @ ..] = words[..] {
-                let value = self.sum(family.as_ref(), rest)?;
+                let value = self.sum(family, rest)?;
                 self.numbers.insert(name.to_owned(), value);
                 continue;
             }
@@ -32,12 +48,12 @@ impl Session {
                 .iter()
                 .position(|word| ["==", "!=", "<", "<=", ">", ">="].contains(word));
             let Some(at) = at else {
-                out.push_str(&format!("{line}: {}\n", self.sum(family.as_ref(), &words)?));
+                out.push_str(&format!("{line}: {}\n", self.sum(family, &words)?));
                 continue;
             };
             let (left, right) = (
-                self.sum(family.as_ref(), &words[..at])?,
-                self.sum(family.as_ref(), &words[at + 1..])?,
+                self.sum(family, &words[..at])?,
+                self.sum(family, &words[at + 1..])?,
             );
             let holds = match words[at] {
                 "==" => left == right,
@@ -98,6 +114,19 @@ impl Session {
                     .ok_or_else(unknown)?
             }
             "held" => self.gate.waiting() as i128,
+            "all-files" => db.live_files().len() as i128,
+            "all-bytes" => db.live_files().iter().map(|file| i128::from(file.size)).sum(),
+            "size" | "blobs" | "all" => {
+                let (begin, end) = rest.split_once(':').ok_or_else(unknown)?;
+                let options = SizeApproximationOptions {
+                    include_memtables: kind == "all",
+                    include_files: kind != "blobs",
+                    include_blob_files: kind != "size",
+                };
+                let ranges = [(begin.as_bytes(), end.as_bytes())];
+                let sizes = db.approximate_sizes_with(family.ok_or_else(unknown)?, &ranges, &options)?;
+                sizes[0].into()
+            }
             "seqno" => i128::from(db.latest_sequence_number()),
             "files" => files.count() as i128,
             "bytes" => files.map(|file| i128::from(file.size)).sum(),

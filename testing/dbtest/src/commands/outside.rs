@@ -203,10 +203,16 @@ impl Session {
         }
         let mut names = self.fs.list(Path::new(&dir))?;
         names.retain(|name| ending.as_ref().is_none_or(|ending| name.ends_with(ending)));
-        let mut names: Vec<String> = match dir == OUTSIDE {
-            true => names,
-            false => names.iter().map(|name| masked(name)).collect(),
-        };
+        if flag(case, "sizes") {
+            // The size is zero or not: others vary from run to run.
+            for name in &mut names {
+                let size = self.fs.size(&Path::new(&dir).join(&*name))?;
+                name.push_str(if size == 0 { " (empty)" } else { " (not empty)" });
+            }
+        }
+        if dir != OUTSIDE {
+            names.iter_mut().for_each(|name| *name = masked(name));
+        }
         names.sort();
         out.push_str(&names.join(" "));
         Ok(())
@@ -225,8 +231,13 @@ impl Session {
 
     /// Creates a file, or replaces some bytes of one, once.
     pub(super) fn edit_file(&self, case: &mut TestCase) -> Result<()> {
-        let path = path_of(&required::<String>(case, "name")?);
+        let name: String = required(case, "name")?;
+        let path = match optional::<String>(case, "dir")? {
+            Some(dir) => Path::new("/").join(dir).join(name),
+            None => path_of(&name),
+        };
         if flag(case, "new") {
+            self.fs.create_dir_all(path.parent().expect("a directory"))?;
             return self.fs.write_file(&path, &value_of(case.input.trim())?);
         }
         let (from, to) = case

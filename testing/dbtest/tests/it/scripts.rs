@@ -16,4 +16,4 @@ macro_rules! scripts {
     };
 }
 
-scripts! { behaviour control ingestion stalls styles }
+scripts! { behaviour control ingestion lifecycle reads reports stalls styles }

@@ -2,7 +2,6 @@
 
 mod block_copy;
 mod compactions_rest;
-mod compression;
 mod delete_files;
 mod hooks;
 mod range_delete_sizes;

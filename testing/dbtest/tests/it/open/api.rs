@@ -1,13 +1,12 @@
 //! Tests that scripts cannot express: lifetimes of handles, use from several threads, and calls in the wrong
 //! order.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use dbtest::by_hand::{compact, flush, rewrite_family};
+use dbtest::by_hand::flush;
 use esker::{
-    CheckpointOptions, ColumnFamily, Db, DbIterator, ErrorKind, Options, PinnedValue, ReadOptions, Snapshot,
-    WriteBatch, WriteOptions,
+    ColumnFamily, Db, DbIterator, ErrorKind, Options, PinnedValue, ReadOptions, Snapshot, WriteBatch,
+    WriteOptions,
 };
 use vfs::MemFs;
 
@@ -87,19 +86,6 @@ fn a_closed_database_takes_no_more_writes() {
     // The close has released the lock of the directory, although a handle of the database remains.
     let again = Db::open(&options, "/db").unwrap();
     assert_eq!(again.get(b"k").unwrap().unwrap(), b"v");
-}
-
-#[test]
-fn one_writer_at_a_time() {
-    let options = options();
-    let db = Db::open(&options, "/db").unwrap();
-    let error = Db::open(&options, "/db").unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::LockHeld);
-    assert!(error.to_string().contains("/db/LOCK"), "{error}");
-    let error = Db::destroy(&options, "/db").unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::LockHeld);
-    drop(db);
-    Db::destroy(&options, "/db").unwrap();
 }
 
 #[test]
@@ -188,105 +174,6 @@ fn a_handle_is_good_for_its_own_database_only() {
     refused(iter.status().unwrap_err());
     refused(here.put_cf(&foreign, b"k", b"v").unwrap_err());
     refused(here.flush_cf(&[foreign]).unwrap_err());
-}
-
-#[test]
-fn files_stay_while_their_deletion_is_disabled() {
-    let options = options();
-    let db = Db::open(&options, "/db").unwrap();
-    let family = db.default_column_family();
-    for value in [b"1", b"2"] {
-        db.put(b"k", value).unwrap();
-        flush(&db);
-    }
-    db.disable_file_deletions();
-    db.disable_file_deletions();
-    let before = db.live_files();
-    assert_eq!(before.len(), 2);
-    rewrite_family(&db, &family);
-    let exist = |files: &[esker::LiveFile]| {
-        let there = files.iter().filter(|file| options.fs.exists(&file.path).unwrap());
-        there.count()
-    };
-    let after = db.live_files();
-    assert_eq!(after.len(), 1);
-    db.enable_file_deletions().unwrap();
-    assert_eq!(
-        (exist(&before), exist(&after)),
-        (2, 1),
-        "one of two is taken back"
-    );
-    db.enable_file_deletions().unwrap();
-    assert_eq!(
-        (exist(&before), exist(&after)),
-        (0, 1),
-        "they are gone with the second"
-    );
-    assert_eq!(
-        db.enable_file_deletions().unwrap_err().kind(),
-        ErrorKind::InvalidArgument
-    );
-    drop(family);
-    db.close().unwrap();
-}
-
-#[test]
-fn a_checkpoint_is_a_database_of_its_own() {
-    let options = options();
-    let db = Db::open(&options, "/db").unwrap();
-    db.put(b"table", b"1").unwrap();
-    flush(&db);
-    db.put(b"log", b"1").unwrap();
-    let copied_logs = CheckpointOptions {
-        log_size_for_flush: u64::MAX,
-    };
-    for (dir, how, tables) in [
-        ("/logs", copied_logs, 1),
-        ("/tables", CheckpointOptions::default(), 2),
-    ] {
-        // A checkpoint or export interrupted by a crash may have left this directory.
-        options.fs.create_dir_all(format!("{dir}.tmp").as_ref()).unwrap();
-        options
-            .fs
-            .write_file(format!("{dir}.tmp/000009.sst").as_ref(), b"")
-            .unwrap();
-        db.create_checkpoint(dir, &how).unwrap();
-        assert!(!options.fs.exists(format!("{dir}.tmp").as_ref()).unwrap());
-        // A checkpoint has a WAL, because programs expect one. After a flush the WAL is empty, as in
-        // RocksDB's checkpoints.
-        let files = options.fs.list(dir.as_ref()).unwrap().into_iter();
-        let wals = files.filter(|name| name.ends_with(".log"));
-        let sizes: Vec<u64> = wals
-            .map(|name| options.fs.size(&Path::new(dir).join(name)).unwrap())
-            .collect();
-        assert_eq!((sizes.len(), sizes[0] > 0), (1, dir == "/logs"));
-        let error = db.create_checkpoint(dir, &how).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-        assert!(error.to_string().contains(dir), "{error}");
-        let copy = Db::open_read_only(&options, dir).unwrap();
-        assert_eq!(copy.live_files().len(), tables);
-    }
-    // Writes after the checkpoint do not change the copy, because the WALs of the two databases are
-    // independent.
-    db.put(b"table", b"2").unwrap();
-    compact(&db);
-    let copy = Db::open(&options, "/logs").unwrap();
-    assert_eq!(copy.get(b"table").unwrap().unwrap(), b"1");
-    assert_eq!(copy.get(b"log").unwrap().unwrap(), b"1");
-    copy.delete(b"table").unwrap();
-    copy.close().unwrap();
-    assert_eq!(db.get(b"table").unwrap().unwrap(), b"2");
-    for round in [b"1", b"2"] {
-        let copy = Db::open(&options, "/tables").unwrap();
-        assert_eq!(copy.get(b"log").unwrap().unwrap(), round);
-        copy.put(b"log", b"2").unwrap();
-        copy.close().unwrap();
-    }
-    let reader = Db::open_read_only(&options, "/db").unwrap();
-    let error = reader
-        .create_checkpoint("/third", &CheckpointOptions::default())
-        .unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::NotSupported);
 }
 
 /// A concurrent reader sees all of a batch or nothing of it, and a snapshot always sees the same rows.
