@@ -1,7 +1,7 @@
 //! `rocksdb_options_t`: the options of a database and of a column family in one object, as in RocksDB's
 //! `Options`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
@@ -82,6 +82,8 @@ pub struct rocksdb_options_t {
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
     pub table: TableFactory,
     pub memtable: Option<esker::MemtableFactory>,
+    /// RocksDB's factories of tables and memtables that the engine replaces by its own, for the LOG.
+    pub replaced: BTreeMap<&'static str, &'static str>,
     pub env: rocksdb_env_t,
     pub info_log: Option<rocksdb_logger_t>,
     pub rate_limiter: Option<Arc<RateLimiter>>,
@@ -115,6 +117,11 @@ impl rocksdb_options_t {
         fields.apply_db(&mut options)?;
         let kept = fields.kept().into_iter();
         options.kept_options = kept.map(|(name, value)| (name.to_owned(), value)).collect();
+        for (name, factory) in &self.replaced {
+            options
+                .kept_options
+                .insert((*name).to_owned(), (*factory).to_owned());
+        }
         if fields.delayed_write_rate != 0 {
             options.delayed_write_rate = fields.delayed_write_rate;
         }
@@ -360,6 +367,7 @@ api!(
     ) {
         if let Some(table) = table.as_ref() {
             (*options).table = TableFactory::BlockBased(table.clone());
+            (*options).replaced.remove("table_factory");
         }
     }
 );
@@ -456,6 +464,7 @@ api!(
 api!(
     fn rocksdb_options_set_memtable_vector_rep(options: *mut rocksdb_options_t) {
         (*options).memtable = Some(esker::MemtableFactory::Vector { count: 0 });
+        (*options).replaced.remove("memtable_factory");
     }
 );
 
@@ -467,8 +476,15 @@ api!(
 );
 
 /// Replaces a memtable type that the engine does not have by the skip list: rows and reads are the same.
-fn memtable_in_place_of(options: &mut rocksdb_options_t) {
+fn memtable_in_place_of(options: &mut rocksdb_options_t, factory: &'static str) {
     options.memtable = Some(esker::MemtableFactory::SkipList { lookahead: 0 });
+    options.replaced.insert("memtable_factory", factory);
+}
+
+/// Replaces a table format that the engine does not write by the block-based one, which OPTIONS names too.
+fn table_in_place_of(options: &mut rocksdb_options_t, factory: &'static str) {
+    options.table = TableFactory::Other;
+    options.replaced.insert("table_factory", factory);
 }
 
 api!(
@@ -478,17 +494,16 @@ api!(
         _height: i32,
         _branching: i32,
     ) {
-        memtable_in_place_of(&mut *options)
+        memtable_in_place_of(&mut *options, "HashSkipListRepFactory")
     }
 );
 
 api!(
     fn rocksdb_options_set_hash_link_list_rep(options: *mut rocksdb_options_t, _buckets: usize) {
-        memtable_in_place_of(&mut *options)
+        memtable_in_place_of(&mut *options, "HashLinkListRepFactory")
     }
 );
 
-// The engine does not write tables of these formats: it writes block-based ones, and OPTIONS names those.
 api!(
     fn rocksdb_options_set_plain_table_factory(
         options: *mut rocksdb_options_t,
@@ -501,7 +516,7 @@ api!(
         _full_scan: u8,
         _store_index_in_file: u8,
     ) {
-        (*options).table = TableFactory::Other;
+        table_in_place_of(&mut *options, "PlainTable")
     }
 );
 
@@ -510,7 +525,7 @@ api!(
         options: *mut rocksdb_options_t,
         _cuckoo: *mut crate::generated::structs::rocksdb_cuckoo_table_options_t,
     ) {
-        (*options).table = TableFactory::Other;
+        table_in_place_of(&mut *options, "CuckooTable")
     }
 );
 

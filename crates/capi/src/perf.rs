@@ -43,7 +43,7 @@ api!(
 );
 
 /// The names of the metrics, in the order of the numbers in `rocksdb/c.h`.
-const METRICS: &[&str] = &[
+pub(crate) const METRICS: &[&str] = &[
     "user_key_comparison_count",
     "block_cache_hit_count",
     "block_read_count",

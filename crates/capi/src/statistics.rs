@@ -1,5 +1,7 @@
 //! Tickers and histograms. Those of RocksDB that the engine does not count stay 0.
 
+#[cfg(test)]
+mod documented;
 mod numbers;
 mod numbers_7_8;
 

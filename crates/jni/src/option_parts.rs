@@ -19,8 +19,7 @@ use crate::handles;
 use crate::listener::ListenerObject;
 use crate::logger::LoggerObject;
 use crate::merge::MergeObject;
-use crate::settings::{Inner, Settings, Value};
-use crate::settings::{Memtable, Table};
+use crate::settings::{BLOCK_BASED, Inner, Memtable, Settings, Table, Value};
 use crate::slice::SliceObject;
 use crate::snapshot::SnapshotObject;
 use crate::sst_file_manager::SstFileManagerObject;
@@ -302,12 +301,17 @@ natives!("Options_setTableFactory" "ColumnFamilyOptions_setTableFactory"; { "JJ"
             true => inner.parts.kept.insert("persistent_cache", "given".to_owned()),
             false => inner.parts.kept.remove("persistent_cache"),
         };
+        // Other formats are kept by name: block-based tables are written.
+        match table.name {
+            BLOCK_BASED => inner.parts.kept.remove("table_factory"),
+            name => inner.parts.kept.insert("table_factory", name.to_owned()),
+        };
         inner.parts.table = Some(table);
     })
 }});
 
 natives!("Options_tableFactoryName" "ColumnFamilyOptions_tableFactoryName"; { "J" fn(env, options: i64) -> JString {
-    let name = look(options, |inner| inner.parts.table.as_ref().map_or("BlockBasedTable", |table| table.name))?;
+    let name = look(options, |inner| inner.parts.table.as_ref().map_or(BLOCK_BASED, |table| table.name))?;
     env.new_string(name)
 }});
 
@@ -316,9 +320,10 @@ natives!("Options_setMemTableFactory" "ColumnFamilyOptions_setMemTableFactory"; 
     change(options, |inner| {
         inner.parts.memtable = Some(memtable);
         // Memtables that the engine does not implement are kept by name.
-        if memtable.factory.is_none() {
-            inner.parts.kept.insert("memtable_factory", memtable.name.to_owned());
-        }
+        match memtable.factory {
+            None => inner.parts.kept.insert("memtable_factory", memtable.name.to_owned()),
+            Some(_) => inner.parts.kept.remove("memtable_factory"),
+        };
     })
 }});
 

@@ -209,6 +209,9 @@ pub struct Parts {
     pub canceled: Arc<std::sync::atomic::AtomicBool>,
 }
 
+/// The factory of the tables that the engine writes.
+pub const BLOCK_BASED: &str = "BlockBasedTable";
+
 /// A table factory.
 #[derive(Clone)]
 pub struct Table {
@@ -224,7 +227,7 @@ impl Table {
     /// Returns a factory of block-based tables.
     pub fn block_based(options: BlockBasedOptions) -> Table {
         Table {
-            name: "BlockBasedTable",
+            name: BLOCK_BASED,
             options: Some(options),
             persistent_cache: false,
         }

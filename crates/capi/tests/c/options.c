@@ -93,8 +93,50 @@ static void changes(rocksdb_t* db) {
   CHECK(is_refused(db, "no_such_option", "1"));
 }
 
+/* True if the LOG of the database has a line with this text. */
+static int is_logged(const char* dir, const char* text) {
+  char path[4096], line[4096];
+  snprintf(path, sizeof(path), "%s/LOG", dir);
+  FILE* file = fopen(path, "r");
+  CHECK(file != NULL);
+  int found = 0;
+  while (fgets(line, sizeof(line), file) != NULL) {
+    found |= strstr(line, text) != NULL;
+  }
+  fclose(file);
+  return found;
+}
+
+/* Formats of tables and memtables that are replaced are named in the LOG. */
+static void replaced_factories(const char* beside) {
+  char dir[4096];
+  char* err = NULL;
+  snprintf(dir, sizeof(dir), "%s-replaced", beside);
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_options_set_create_if_missing(options, 1);
+  for (int replaced = 1; replaced >= 0; replaced--) {
+    if (replaced) {
+      rocksdb_options_set_hash_skip_list_rep(options, 1000, 4, 4);
+      rocksdb_options_set_plain_table_factory(options, 8, 10, 0.75, 16, 0, 0, 0, 0);
+    } else {
+      rocksdb_options_set_allow_concurrent_memtable_write(options, 0);
+      rocksdb_options_set_memtable_vector_rep(options);
+      rocksdb_block_based_table_options_t* table = rocksdb_block_based_options_create();
+      rocksdb_options_set_block_based_table_factory(options, table);
+      rocksdb_block_based_options_destroy(table);
+    }
+    rocksdb_t* db = rocksdb_open(options, dir, &err);
+    CHECK_OK(err);
+    rocksdb_close(db);
+    CHECK(is_logged(dir, "Options.table_factory: PlainTable") == replaced);
+    CHECK(is_logged(dir, "Options.memtable_factory: HashSkipListRepFactory") == replaced);
+  }
+  rocksdb_options_destroy(options);
+}
+
 int main(int argc, char** argv) {
   CHECK(argc == 2);
+  replaced_factories(argv[1]);
   char* err = NULL;
   int destroyed = 0;
   text_options();
