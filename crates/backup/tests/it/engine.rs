@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use esker::{Db, ErrorKind, ManualClock, RateLimiter, RateLimiterMode, RateLimiterOptions, WriteOptions};
+use esker::{
+    Db, ErrorKind, ManualClock, Options, RateLimiter, RateLimiterMode, RateLimiterOptions, WriteBatch,
+    WriteOptions,
+};
 use esker_backup::{
     BackupEngine, BackupEngineOptions, CreateBackupOptions, RestoreMode, RestoreOptions, ShareFilesNaming,
 };
@@ -562,4 +565,37 @@ fn a_backup_is_not_restored_over_the_wals_of_another_database() {
     let error = Db::open(&with("/new_wals"), "/fourth").err().unwrap();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
     assert!(error.to_string().contains("which was in /new"), "{error}");
+}
+
+#[test]
+fn a_backup_has_what_is_prepared() {
+    let fs = MemFs::new();
+    let two_phases = Options {
+        allow_2pc: true,
+        ..options(Arc::new(fs.clone()))
+    };
+    let db = Db::open(&two_phases, DB).unwrap();
+    let write = WriteOptions::default();
+    let mut row = WriteBatch::new();
+    row.put(b"prepared", b"1");
+    db.prepare(b"section", &row, &write).unwrap();
+    db.put(b"written", b"1").unwrap();
+    // The rows beside it are in tables, so that the section alone needs its WAL.
+    db.flush().unwrap();
+    let mut engine = engine(&fs);
+    let id = engine
+        .create_new_backup(&db, &CreateBackupOptions::default())
+        .unwrap();
+    db.close().unwrap();
+    engine
+        .restore_db_from_backup(id, RESTORED, RESTORED, &restore_options(&fs))
+        .unwrap();
+    let restored = Db::open(&two_phases, RESTORED).unwrap();
+    assert_eq!(restored.get(b"prepared").unwrap(), None);
+    restored
+        .commit_prepared(b"section", &WriteBatch::new(), &row, &write)
+        .unwrap();
+    for key in [&b"prepared"[..], b"written"] {
+        assert_eq!(restored.get(key).unwrap().as_deref(), Some(&b"1"[..]));
+    }
 }

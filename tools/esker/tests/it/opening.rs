@@ -346,3 +346,49 @@ fn prepared_transactions_are_looked_past() {
         assert_eq!(found.get(key).unwrap().is_some(), there, "{}", key.escape_ascii());
     }
 }
+
+/// The marks of two-phase transactions are shown, by the names of `esker wal` and by those of `ldb`.
+#[test]
+fn wals_show_the_marks_of_transactions() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("db");
+    let options = Options {
+        create_if_missing: true,
+        allow_2pc: true,
+        ..Options::default()
+    };
+    let db = Db::open(&options, &dir).unwrap();
+    let write = WriteOptions::default();
+    let mut row = WriteBatch::new();
+    row.put(b"k", b"v");
+    for name in [&b"kept"[..], b"undone"] {
+        db.prepare(name, &row, &write).unwrap();
+    }
+    db.commit_prepared(b"kept", &WriteBatch::new(), &row, &write)
+        .unwrap();
+    db.rollback_prepared(b"undone", &write).unwrap();
+    let wal = db.get_current_wal_file().unwrap().path;
+    let shown = esker("wal", &dir, &[]).good();
+    let marks = [
+        "BeginPrepare",
+        "EndPrepare kept",
+        "EndPrepare undone",
+        "Commit kept",
+        "Rollback undone",
+    ];
+    let places: Vec<Option<usize>> = marks.iter().map(|mark| shown.find(mark)).collect();
+    assert!(
+        places.iter().all(Option::is_some) && places.is_sorted(),
+        "{shown}"
+    );
+    let walfile = format!("--walfile={}", wal.display());
+    let mut ldb = command();
+    ldb.args(["ldb", "dump_wal", &walfile, "--print_value"]);
+    let dumped = run(ldb).good();
+    let marks = ["BEGIN_PREPARE", "END_PREPARE(0x", "COMMIT(0x", "ROLLBACK(0x"];
+    let places: Vec<Option<usize>> = marks.iter().map(|mark| dumped.find(mark)).collect();
+    assert!(
+        places.iter().all(Option::is_some) && places.is_sorted(),
+        "{dumped}"
+    );
+}
