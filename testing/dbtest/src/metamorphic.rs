@@ -17,7 +17,10 @@ use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use base::UserComparator;
 use testkit::model::{Op, Row};
+
+use crate::settings;
 
 /// Operations, and the families they run on.
 #[derive(Clone, Debug)]
@@ -38,6 +41,23 @@ pub struct FamilyPlan {
     /// The name of the family's merge operator, for
     /// [`settings::merge_operator`](crate::settings::merge_operator), or `nullptr`.
     pub merge_operator: &'static str,
+}
+
+impl FamilyPlan {
+    /// The order of the family's keys, which does not use timestamps.
+    pub fn key_order(&self) -> UserComparator {
+        let name = self.comparator.strip_suffix("u64ts").unwrap_or(self.comparator);
+        let name = match name {
+            "" => "bytewise",
+            name => name.trim_end_matches('-'),
+        };
+        settings::comparator(name).expect("a known order")
+    }
+
+    /// True if each row of the family has a timestamp.
+    pub fn has_timestamps(&self) -> bool {
+        self.comparator.ends_with("u64ts")
+    }
 }
 
 impl Plan {
@@ -87,6 +107,11 @@ pub enum Operation {
         end: Option<Vec<u8>>,
         force: bool,
     },
+    /// From now on rows are written at timestamp `write` and read as of timestamp `read`, in families with
+    /// timestamps.
+    Time { write: u64, read: u64 },
+    /// Allows compactions to drop the history of a family below a timestamp.
+    IncreaseFullHistoryTsLow { family: usize, timestamp: u64 },
     /// Drops a family and creates it again.
     Recreate(usize),
     /// Opens the database again, possibly under other options or by another engine.
@@ -153,6 +178,13 @@ pub trait Database {
     fn flush(&self, families: &[usize]) -> Outcome;
     /// Compacts a range of a family, and the last level too if `force`.
     fn compact(&self, family: usize, begin: Option<&[u8]>, end: Option<&[u8]>, force: bool) -> Outcome;
+    /// Sets the timestamps of later writes and reads. Only plans with timestamps need it.
+    fn set_time(&self, _write: u64, _read: u64) {}
+    /// Allows compactions to drop the history of a family below a timestamp. Only plans with timestamps need
+    /// it.
+    fn increase_full_history_ts_low(&self, _family: usize, _timestamp: u64) -> Outcome {
+        Ok(())
+    }
     /// Drops a family and creates it again.
     fn recreate(&self, family: usize) -> Outcome;
 }
@@ -217,6 +249,13 @@ pub fn run_phase<D: Database>(db: &D, operations: &[Operation], history: &mut Ve
                 end,
                 force,
             } => show_done(db.compact(*family, begin.as_deref(), end.as_deref(), *force)),
+            Operation::Time { write, read } => {
+                db.set_time(*write, *read);
+                "ok".to_owned()
+            }
+            Operation::IncreaseFullHistoryTsLow { family, timestamp } => {
+                show_done(db.increase_full_history_ts_low(*family, *timestamp))
+            }
             Operation::Recreate(family) => show_done(db.recreate(*family)),
             Operation::Reopen => "a phase ends here".to_owned(),
         };
@@ -357,6 +396,10 @@ impl fmt::Display for Operation {
                 bound(begin),
                 bound(end)
             ),
+            Operation::Time { write, read } => write!(f, "time write {write} read {read}"),
+            Operation::IncreaseFullHistoryTsLow { family, timestamp } => {
+                write!(f, "full_history_ts_low {family}:{timestamp}")
+            }
             Operation::Recreate(family) => write!(f, "recreate {family}"),
             Operation::Reopen => f.write_str("reopen"),
         }

@@ -69,9 +69,9 @@ pub(super) const CANARIES: &[Canary] = &[
     },
     Canary {
         name: "timestamps whose versions may be gone are read",
-        file: "crates/engine/src/read/scan.rs",
-        right: "            match !low.is_empty() && user.compare_timestamp",
-        wrong: "            match low.is_empty() && user.compare_timestamp",
+        file: "crates/engine/src/read/sources.rs",
+        right: "    match !low.is_empty() && user.compare_timestamp",
+        wrong: "    match low.is_empty() && user.compare_timestamp",
         caught_by: Tests(&["-p", "esker", "--test", "it", "full_history"]),
     },
     Canary {

@@ -12,6 +12,34 @@ const ROW_CACHE: &[&str] = &["-p", "esker-dbtest", "--test", "it", "row_cache::"
 
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
+        name: "tables of unknown timestamps are rewritten before their history has ended",
+        file: "crates/compact/src/picker/leveled.rs",
+        right: "            true => self\n                .context\n",
+        wrong: "            true if file.number > 0 => true,\n            true => self\n                .context\n",
+        caught_by: Tests(&["-p", "esker", "--test", "it", "max_timestamps::"]),
+    },
+    Canary {
+        name: "a Get as of a timestamp leaves a blob unread",
+        file: "crates/engine/src/read/get.rs",
+        right: "            allow_unprepared_value: false,\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "timestamps::a_get"]),
+    },
+    Canary {
+        name: "an operand is merged into a value below a range deletion of its timestamp",
+        file: "crates/compact/src/cursor/merge.rs",
+        right: "        if self.is_cut_off(user_key, seqno) {",
+        wrong: "        if self.is_cut_off(user_key, seqno) && self.ts_size == 0 {",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "timestamps::a_range"]),
+    },
+    Canary {
+        name: "an iterator moves to files without the history of its timestamp",
+        file: "crates/engine/src/read/sources.rs",
+        right: "timestamp.and_then(|at| check_history(",
+        wrong: "timestamp.filter(|_| seqno == 0).and_then(|at| check_history(",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "timestamps::an_iterator"]),
+    },
+    Canary {
         name: "the newest timestamp of a family without memtables is the one after it",
         file: "crates/engine/src/jobs/full_history.rs",
         right: "map(|low| low.saturating_sub(1))",

@@ -27,6 +27,7 @@ fn compare(seed: u64) -> usize {
         phase: 150,
         errors: false,
         scan_all: true,
+        timestamps: false,
     };
     let plan = generate(&mut rng, kind);
     let dir = TempDir::new().unwrap();

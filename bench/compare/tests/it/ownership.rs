@@ -49,6 +49,7 @@ fn share(seed: u64, turns: usize) -> (usize, usize) {
         phase,
         errors: false,
         scan_all: true,
+        timestamps: false,
     };
     let plan = generate(&mut rng, kind);
     let dir = TempDir::new().unwrap();

@@ -6,6 +6,7 @@ use base::internal_key::{self, TRAILER_LEN};
 use base::merge::MergeOperator;
 use base::{Cursor, Kind, Result, SeqNo};
 
+use super::operands::Operand;
 use super::state::{CompactionCursor, NO_STRIPE, Relation, ValueAt};
 use crate::filter::{Decision, ValueType};
 
@@ -140,6 +141,9 @@ impl<C: Cursor> CompactionCursor<C> {
                 return Taken::Operand;
             }
         }
+        if self.is_cut_off(user_key, seqno) {
+            return Taken::Stop(Stop::Unknown);
+        }
         let kind = match Kind::from_byte(trailer as u8) {
             Some(Kind::Merge) => Kind::Merge,
             Some(Kind::Deletion | Kind::SingleDeletion | Kind::DeletionWithTimestamp) => {
@@ -183,6 +187,18 @@ impl<C: Cursor> CompactionCursor<C> {
         }
         self.pass_operand(first);
         Taken::Operand
+    }
+
+    /// True if a range tombstone is between the entry and the operands taken so far, in a history that has
+    /// not ended. The tombstone then has their timestamp, and stays: the reader merges.
+    fn is_cut_off(&self, user_key: &[u8], seqno: SeqNo) -> bool {
+        let history_ended = self.ts_size == 0 || self.below_low;
+        if !self.has_tombstones || history_ended {
+            return false;
+        }
+        let tombstones = self.tombstones.fragments();
+        let between = |newer: &Operand| tombstones.covering_seqno(&self.cmp, user_key, newer.seqno) > seqno;
+        self.operands.items.last().is_some_and(between)
     }
 
     /// Skips an operand. The first one was counted by the caller.

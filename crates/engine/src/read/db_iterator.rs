@@ -326,7 +326,8 @@ impl DbIterator {
     ///
     /// # Errors
     /// If a file cannot be opened; the iterator then continues to read its previous view at its
-    /// previous position. `InvalidArgument` for a snapshot if it is [tailing](ReadOptions::tailing).
+    /// previous position. `InvalidArgument` for a snapshot if it is [tailing](ReadOptions::tailing), and if
+    /// the history of its timestamp has ended meanwhile.
     pub fn refresh(&mut self, snapshot: Option<&Snapshot>) -> Result<()> {
         if self.tailing && snapshot.is_some() {
             return Err(Error::invalid_argument(TAILING_WITH_SNAPSHOT));
@@ -345,13 +346,14 @@ impl DbIterator {
         self.family.super_version_number.load(Ordering::Relaxed) > self.watched
     }
 
-    /// Moves to the newest super version if possible. A failure loses nothing: the rows are the same.
+    /// Moves to the newest super version if possible. A failure loses nothing: the rows are the same, unless
+    /// the history of the iterator's timestamp has ended, and then those of the old super version are right.
     #[cold]
     fn move_to_newest(&mut self) {
         self.number = self.family.super_version_number.load(Ordering::Acquire);
         self.watch();
         let (super_version, seqno) = self.family.view(self.snapshot.as_ref());
-        // If a file cannot be opened, the iterator keeps its files, which have the same rows.
+        // After a failure the iterator keeps its files.
         let _ = self.move_to(super_version, seqno);
     }
 

@@ -647,6 +647,9 @@ impl DbInner {
             iterate_lower_bound: None,
             iterate_upper_bound: None,
             iter_start_ts: None,
+            // These options are for callers that move the iterator.
+            allow_unprepared_value: false,
+            max_skippable_internal_keys: 0,
             ..options.clone()
         };
         let mut iter = self.iterator_over(super_version.clone(), seqno, unwritten.cloned(), family, &options);

@@ -7,6 +7,7 @@ use base::{Error, SeqNo};
 
 use crate::read::db_iterator::DbIterator;
 use crate::read::multi_scan::{MultiScan, MultiScanArgs};
+use crate::read::sources::check_history;
 use crate::read::versions_iterator::VersionsIterator;
 use crate::state::batch_view::BatchView;
 use crate::state::column_family::{ColumnFamily, Family};
@@ -199,25 +200,7 @@ pub(crate) fn check_timestamp(
             "the timestamp has {} bytes, the timestamps of the column family have {size}",
             timestamp.len()
         ))),
-        Some(timestamp) => {
-            let low = &super_version.full_history_ts_low[..];
-            match !low.is_empty() && user.compare_timestamp(timestamp, low).is_lt() {
-                true => Err(Error::invalid_argument(format!(
-                    "Read timestamp: {} is smaller than full_history_ts_low: {}",
-                    timestamp_text(timestamp),
-                    timestamp_text(low)
-                ))),
-                false => Ok(()),
-            }
-        }
+        Some(timestamp) => check_history(family, super_version, timestamp),
         None => Ok(()),
-    }
-}
-
-/// The readable form of a timestamp: eight bytes are a number, as in RocksDB's comparators.
-fn timestamp_text(timestamp: &[u8]) -> String {
-    match timestamp.try_into() {
-        Ok(bytes) => u64::from_le_bytes(bytes).to_string(),
-        Err(_) => timestamp.escape_ascii().to_string(),
     }
 }

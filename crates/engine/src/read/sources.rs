@@ -49,7 +49,8 @@ impl SourceOptions {
 
 /// Returns a cursor over the unwritten rows, if any are given, and the entries of `super_version` in the read
 /// tier. Entries that a range tombstone at or below `seqno` (and at or below `timestamp`, where keys have
-/// one) covers are skipped. The second value is the first error met: the cursor then lacks a source.
+/// one) covers are skipped. The second value is the first error met: the cursor then lacks a source, or
+/// versions as of `timestamp` may be gone.
 pub(crate) fn merged(
     family: &Family,
     super_version: &SuperVersion,
@@ -60,7 +61,8 @@ pub(crate) fn merged(
 ) -> (MergingCursor, Option<Error>) {
     let (read, filters) = (sources.read, sources.filters.as_ref());
     let ignored = sources.ignore_range_deletions;
-    let mut error = None;
+    // An iterator that moves to a newer super version may be older than the history in it.
+    let mut error = timestamp.and_then(|at| check_history(family, super_version, at).err());
     let version = &super_version.version;
     let levels = 1..match sources.tier {
         ReadTier::Memtable => 1,
@@ -138,4 +140,30 @@ pub(crate) fn merged(
         }
     }
     (cursor, error)
+}
+
+/// `InvalidArgument` if versions as of `timestamp` may be gone from the family.
+pub(crate) fn check_history(
+    family: &Family,
+    super_version: &SuperVersion,
+    timestamp: &[u8],
+) -> Result<(), Error> {
+    let user = family.cmp.user();
+    let low = &super_version.full_history_ts_low[..];
+    match !low.is_empty() && user.compare_timestamp(timestamp, low).is_lt() {
+        true => Err(Error::invalid_argument(format!(
+            "Read timestamp: {} is smaller than full_history_ts_low: {}",
+            timestamp_text(timestamp),
+            timestamp_text(low)
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// The readable form of a timestamp: eight bytes are a number, as in RocksDB's comparators.
+fn timestamp_text(timestamp: &[u8]) -> String {
+    match timestamp.try_into() {
+        Ok(bytes) => u64::from_le_bytes(bytes).to_string(),
+        Err(_) => timestamp.escape_ascii().to_string(),
+    }
 }

@@ -11,6 +11,7 @@ mod full_history;
 mod identity;
 mod io_trace;
 mod long_values;
+mod max_timestamps;
 mod numbers;
 mod query_trace;
 mod recovery;

@@ -26,7 +26,7 @@ fn current(fs: &MemFs) -> String {
 }
 
 /// Reads the current MANIFEST.
-fn recorded(fs: &MemFs) -> ManifestState {
+pub fn recorded(fs: &MemFs) -> ManifestState {
     let path = Path::new(DIR).join(current(fs));
     let mut reader = wal::Reader::for_manifest(fs.open_random(&path, &OpenOptions::default()).unwrap());
     let mut replay = Replay::new();
@@ -37,7 +37,7 @@ fn recorded(fs: &MemFs) -> ManifestState {
 }
 
 /// Replaces the current MANIFEST by one with `state`, whose edits are modified by `change`.
-fn replace_manifest(fs: &MemFs, mut state: ManifestState, change: impl Fn(&mut VersionEdit)) {
+pub fn replace_manifest(fs: &MemFs, mut state: ManifestState, change: impl Fn(&mut VersionEdit)) {
     let number = state.next_file_number;
     state.next_file_number += 1;
     let path = filename::manifest(Path::new(DIR), number);

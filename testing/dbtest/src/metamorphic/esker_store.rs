@@ -1,6 +1,6 @@
 //! An Esker database under drawn options, with additional behaviour that must not change results.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 
 use esker::{
@@ -41,6 +41,8 @@ pub struct EskerDatabase {
     habits: Habits,
     rng: RefCell<TestRng>,
     close: bool,
+    /// The timestamps of writes and reads.
+    time: Cell<(u64, u64)>,
 }
 
 impl EskerStore {
@@ -90,6 +92,7 @@ impl EskerStore {
             db,
             families: RefCell::new(families),
             habits: self.habits,
+            time: Cell::default(),
             close: self.habits.without_wal || self.rng.bool(),
             rng: RefCell::new(TestRng::with_seed(self.rng.u64(..))),
         };
@@ -144,6 +147,10 @@ fn draw_family(rng: &mut TestRng, options: &mut ColumnFamilyOptions, keep_levels
     if keep_levels {
         options.num_levels = levels;
     }
+    if options.comparator.timestamp_size() > 0 {
+        // Without timestamps in tables, flushes decide which history can be read.
+        options.persist_user_defined_timestamps = true;
+    }
     options.disable_auto_compactions = rng.one_in(8);
     // If shorter keys come first, keys with a common prefix are not adjacent, and reads must not use
     // prefixes.
@@ -171,6 +178,21 @@ fn draw_family(rng: &mut TestRng, options: &mut ColumnFamilyOptions, keep_levels
     }
 }
 
+fn has_timestamps(family: &ColumnFamily) -> bool {
+    family.comparator().timestamp_size() > 0
+}
+
+/// Adds a write at `timestamp` to `batch`.
+fn add_at(batch: &mut WriteBatch, family: &ColumnFamily, op: &Op, timestamp: &[u8]) {
+    match op {
+        Op::Put(key, value) => batch.put_at(family, key, timestamp, value),
+        Op::Delete(key) => batch.delete_at(family, key, timestamp),
+        Op::SingleDelete(key) => batch.single_delete_cf(family, [&key[..], timestamp].concat()),
+        Op::Merge(key, operand) => batch.merge_at(family, key, timestamp, operand),
+        Op::DeleteRange(begin, end) => batch.delete_range_at(family, begin, end, timestamp),
+    }
+}
+
 /// The first words of the text of RocksDB's status for this error.
 pub(super) fn words(error: &Error) -> String {
     let words = error.kind().words();
@@ -191,9 +213,10 @@ impl EskerDatabase {
         self.families.borrow()[family].clone()
     }
 
-    fn read_options(&self, at: Option<&Snapshot>) -> ReadOptions {
+    fn read_options(&self, family: &ColumnFamily, at: Option<&Snapshot>) -> ReadOptions {
         let mut rng = self.rng.borrow_mut();
         ReadOptions {
+            timestamp: has_timestamps(family).then(|| self.time.get().1.to_le_bytes().to_vec()),
             snapshot: at.cloned(),
             fill_cache: !rng.one_in(5),
             verify_checksums: rng.bool(),
@@ -281,6 +304,7 @@ impl Database for EskerDatabase {
             ..WriteOptions::default()
         };
         if let [(family, op)] = writes
+            && !has_timestamps(&self.family(*family))
             && self.rng.borrow_mut().bool()
         {
             let (db, family) = (&self.db, &self.family(*family));
@@ -296,6 +320,10 @@ impl Database for EskerDatabase {
         let mut batch = WriteBatch::with_protection(protection).expect("a width there is");
         for (family, op) in writes {
             let family = &self.family(*family);
+            if has_timestamps(family) {
+                add_at(&mut batch, family, op, &self.time.get().0.to_le_bytes());
+                continue;
+            }
             match op {
                 Op::Put(key, value) => batch.put_cf(family, key, value),
                 Op::Delete(key) => batch.delete_cf(family, key),
@@ -309,7 +337,8 @@ impl Database for EskerDatabase {
 
     fn get(&self, family: usize, key: &[u8], at: Option<&Snapshot>) -> Outcome<Option<Vec<u8>>> {
         self.meddle();
-        let (options, family) = (self.read_options(at), self.family(family));
+        let family = self.family(family);
+        let options = self.read_options(&family, at);
         match self.rng.borrow_mut().one_in(2) {
             true => told(self.db.get_cf_opt(&family, key, &options)),
             false => told(self.db.get_pinned_cf_opt(&family, key, &options))
@@ -323,20 +352,21 @@ impl Database for EskerDatabase {
         keys: &[Vec<u8>],
         at: Option<&Snapshot>,
     ) -> Vec<Outcome<Option<Vec<u8>>>> {
-        let found = self
-            .db
-            .multi_get_cf_opt(&self.family(family), keys, &self.read_options(at));
+        let family = self.family(family);
+        let options = self.read_options(&family, at);
+        let found = self.db.multi_get_cf_opt(&family, keys, &options);
         found.into_iter().map(told).collect()
     }
 
     fn walk(&self, view: &View, at: Option<&Snapshot>) -> DbIterator {
         self.meddle();
+        let family = self.family(view.family);
         let options = ReadOptions {
             iterate_lower_bound: view.lower.clone(),
             iterate_upper_bound: view.upper.clone(),
-            ..self.read_options(at)
+            ..self.read_options(&family, at)
         };
-        self.db.iter_cf_opt(&self.family(view.family), &options)
+        self.db.iter_cf_opt(&family, &options)
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -366,6 +396,18 @@ impl Database for EskerDatabase {
         told(
             self.db
                 .compact_range_cf_opt(&self.family(family), begin, end, &options),
+        )
+    }
+
+    fn set_time(&self, write: u64, read: u64) {
+        self.time.set((write, read));
+    }
+
+    fn increase_full_history_ts_low(&self, family: usize, timestamp: u64) -> Outcome {
+        let timestamp = timestamp.to_le_bytes();
+        told(
+            self.db
+                .increase_full_history_ts_low(&self.family(family), &timestamp),
         )
     }
 

@@ -7,7 +7,7 @@ use testkit::TestRng;
 use testkit::model::Op;
 
 use super::{FamilyPlan, Operation, Plan, Step, View};
-use crate::{draws, settings};
+use crate::draws;
 
 /// The parameters of a random plan of operations.
 #[derive(Clone, Copy, Debug)]
@@ -22,9 +22,12 @@ pub struct Kind {
     pub errors: bool,
     /// Read all rows of all families at the beginning and the end of each phase.
     pub scan_all: bool,
+    /// Families may have timestamps, and the history of their rows ends now and then.
+    pub timestamps: bool,
 }
 
 const COMPARATORS: [&str; 4] = ["bytewise", "bytewise", "reverse", "length"];
+const STAMPED: [&str; 2] = ["u64ts", "reverse-u64ts"];
 const OPERATORS: [&str; 5] = ["nullptr", "stringappend", "uint64add", "put", "max"];
 
 struct Generator<'a> {
@@ -35,6 +38,10 @@ struct Generator<'a> {
     /// The keys of each family that are only written by puts and single deletions, and whether each exists.
     /// The map is sorted, so that the same seed draws the same plan.
     single: Vec<BTreeMap<Vec<u8>, bool>>,
+    /// The timestamps of later writes and reads.
+    time: (u64, u64),
+    /// The timestamp of each family below which its history has ended.
+    ended: Vec<u64>,
     keys: usize,
     max_value: usize,
     snapshots: Vec<u32>,
@@ -50,14 +57,18 @@ pub fn generate(rng: &mut TestRng, kind: Kind) -> Plan {
         .iter()
         .map(|&name| FamilyPlan {
             name: name.to_owned(),
-            comparator: rng.pick::<&str>(&COMPARATORS),
+            comparator: match kind.timestamps && rng.one_in(3) {
+                true => rng.pick::<&str>(&STAMPED),
+                false => rng.pick::<&str>(&COMPARATORS),
+            },
             merge_operator: rng.pick::<&str>(&OPERATORS),
         })
         .collect();
-    let order = |family: &FamilyPlan| settings::comparator(family.comparator).expect("a known order");
     let mut generator = Generator {
-        orders: families.iter().map(order).collect(),
+        orders: families.iter().map(FamilyPlan::key_order).collect(),
         single: vec![BTreeMap::new(); families.len()],
+        time: (1, 1),
+        ended: vec![0; families.len()],
         keys: *rng.pick(&[8, 40, 200, 1000]),
         max_value: *rng.pick(&[8, 50, 400, 3000]),
         rng,
@@ -83,6 +94,9 @@ impl Generator<'_> {
     fn add(&mut self) {
         if self.rng.one_in(self.kind.phase.max(1)) {
             return self.reopen();
+        }
+        if self.has_timestamps() && self.rng.one_in(5) {
+            return self.pass_time();
         }
         let operation = match self.rng.u32(..100) {
             0..38 => self.write(),
@@ -136,6 +150,7 @@ impl Generator<'_> {
             96 if self.rng.one_in(4) && self.families.len() > 1 => {
                 let family = self.rng.usize(1..self.families.len());
                 self.single[family].clear();
+                self.ended[family] = 0;
                 Operation::Recreate(family)
             }
             _ => self.write(),
@@ -149,9 +164,49 @@ impl Generator<'_> {
         self.begin_phase();
     }
 
+    fn has_timestamps(&self) -> bool {
+        self.families.iter().any(FamilyPlan::has_timestamps)
+    }
+
+    /// Lets later operations have other timestamps, and ends the history of a family now and then. Timestamps
+    /// of writes never fall. Reads are not older than the end of any family's history, except those that must
+    /// fail.
+    fn pass_time(&mut self) {
+        let write = self.time.0 + self.rng.u64(..3);
+        if self.rng.one_in(4) {
+            let stamped = |family: &usize| self.families[*family].has_timestamps();
+            let stamped: Vec<usize> = (0..self.families.len()).filter(stamped).collect();
+            let family = *self.rng.pick(&stamped);
+            let oldest = if self.kind.errors { 0 } else { self.ended[family] };
+            let timestamp = self.rng.u64(oldest..=self.time.0);
+            self.ended[family] = self.ended[family].max(timestamp);
+            self.operations
+                .push(Operation::IncreaseFullHistoryTsLow { family, timestamp });
+        }
+        let ended = self.ended.iter().max().copied().unwrap_or(0);
+        let oldest = match self.kind.errors && self.rng.one_in(10) {
+            true => 0,
+            false => ended,
+        };
+        let read = match self.rng.one_in(3) {
+            true => u64::MAX,
+            false => self.rng.u64(oldest..=write),
+        };
+        self.set_time(write, read);
+    }
+
+    fn set_time(&mut self, write: u64, read: u64) {
+        self.time = (write, read);
+        self.operations.push(Operation::Time { write, read });
+    }
+
     fn begin_phase(&mut self) {
         self.snapshots.clear();
         self.iterators.clear();
+        if self.has_timestamps() {
+            let (write, read) = self.time;
+            self.set_time(write, read);
+        }
         self.scan_all();
     }
 

@@ -1,7 +1,7 @@
 //! A database that is a model in memory, to compare the results of others with.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 
 use base::{SeqNo, UserComparator};
@@ -18,9 +18,34 @@ pub struct ModelStore {
 /// The model as an open database.
 pub struct ModelDatabase {
     model: RefCell<Model>,
-    families: Vec<(UserComparator, &'static str)>,
+    families: Vec<Family>,
     /// The current id of each family; ids are not reused.
     ids: RefCell<HashMap<usize, u32>>,
+    time: RefCell<Time>,
+}
+
+struct Family {
+    order: UserComparator,
+    merge_operator: &'static str,
+    has_timestamps: bool,
+}
+
+/// The timestamps of rows, which never fall.
+#[derive(Default)]
+struct Time {
+    /// The last sequence number before the rows of each timestamp.
+    before: BTreeMap<u64, SeqNo>,
+    /// The timestamp of reads.
+    read: u64,
+}
+
+impl Time {
+    /// The sequence number of the last row at or before the timestamp of reads.
+    fn last(&self) -> SeqNo {
+        let later = (Bound::Excluded(self.read), Bound::Unbounded);
+        let mut later = self.before.range(later);
+        later.next().map_or(SeqNo::MAX, |(_, before)| *before)
+    }
 }
 
 /// An iterator: its rows and the position among them.
@@ -33,14 +58,16 @@ pub struct ModelWalk {
 impl ModelStore {
     /// An empty database for `plan`.
     pub fn new(plan: &Plan) -> ModelStore {
-        let families = plan.families.iter().map(|family| {
-            let cmp = settings::comparator(family.comparator).expect("a known order");
-            (cmp, family.merge_operator)
+        let families = plan.families.iter().map(|family| Family {
+            order: family.key_order(),
+            merge_operator: family.merge_operator,
+            has_timestamps: family.has_timestamps(),
         });
         let db = ModelDatabase {
             model: RefCell::new(Model::new()),
             families: families.collect(),
             ids: RefCell::default(),
+            time: RefCell::default(),
         };
         (0..db.families.len()).for_each(|family| db.create(family));
         ModelStore { db }
@@ -54,13 +81,17 @@ impl ModelStore {
 
 impl ModelDatabase {
     fn create(&self, family: usize) {
-        let (cmp, operator) = &self.families[family];
+        let Family {
+            order,
+            merge_operator,
+            ..
+        } = &self.families[family];
         let mut ids = self.ids.borrow_mut();
         let id = ids.values().max().map_or(1, |last| last + 1);
         ids.insert(family, id);
         self.model
             .borrow_mut()
-            .create_family(id, cmp.clone(), settings::merge_operator(operator));
+            .create_family(id, order.clone(), settings::merge_operator(merge_operator));
     }
 
     fn id(&self, family: usize) -> u32 {
@@ -69,6 +100,15 @@ impl ModelDatabase {
 
     fn now(&self) -> SeqNo {
         self.model.borrow().last_seqno()
+    }
+
+    /// The sequence number of the last row that a read of the family sees.
+    fn last(&self, family: usize, at: Option<&SeqNo>) -> SeqNo {
+        let last = at.copied().unwrap_or_else(|| self.now());
+        match self.families[family].has_timestamps {
+            true => last.min(self.time.borrow().last()),
+            false => last,
+        }
     }
 }
 
@@ -88,7 +128,7 @@ impl Database for ModelDatabase {
     }
 
     fn get(&self, family: usize, key: &[u8], at: Option<&SeqNo>) -> Outcome<Option<Vec<u8>>> {
-        let seqno = at.copied().unwrap_or_else(|| self.now());
+        let seqno = self.last(family, at);
         words(self.model.borrow().get(self.id(family), key, seqno))
     }
 
@@ -102,7 +142,7 @@ impl Database for ModelDatabase {
     }
 
     fn walk(&self, view: &View, at: Option<&SeqNo>) -> ModelWalk {
-        let seqno = at.copied().unwrap_or_else(|| self.now());
+        let seqno = self.last(view.family, at);
         let lower = view.lower.as_deref().map_or(Bound::Unbounded, Bound::Included);
         let upper = view.upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let rows = self
@@ -112,7 +152,7 @@ impl Database for ModelDatabase {
         ModelWalk {
             rows: rows.expect("the model is given nothing that cannot be merged"),
             at: None,
-            cmp: self.families[view.family].0.clone(),
+            cmp: self.families[view.family].order.clone(),
         }
     }
 
@@ -126,6 +166,13 @@ impl Database for ModelDatabase {
 
     fn compact(&self, _family: usize, _begin: Option<&[u8]>, _end: Option<&[u8]>, _force: bool) -> Outcome {
         Ok(())
+    }
+
+    fn set_time(&self, write: u64, read: u64) {
+        let now = self.now();
+        let mut time = self.time.borrow_mut();
+        time.before.entry(write).or_insert(now);
+        time.read = read;
     }
 
     fn recreate(&self, family: usize) -> Outcome {

@@ -54,6 +54,7 @@ fn compare(seed: u64) -> Plan {
         phase: 150,
         errors: rng.one_in(3),
         scan_all: true,
+        timestamps: true,
     };
     let plan = generate(&mut rng, kind);
     let mem = || -> (Arc<dyn FileSystem>, PathBuf) { (Arc::new(MemFs::new()), PathBuf::from("/db")) };
@@ -118,6 +119,7 @@ fn a_seed_draws_the_same_plan_again() {
         operations: 300,
         phase: 10,
         errors: true,
+        timestamps: true,
         scan_all: true,
     };
     let draw = || generate(&mut TestRng::with_seed(seed), kind);
