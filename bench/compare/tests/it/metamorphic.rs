@@ -35,6 +35,7 @@ fn compare(seed: u64) -> usize {
         meddles: rng.bool(),
         without_wal: false,
         redraws: true,
+        ..Habits::default()
     };
     let (ours, theirs) = (rng.u64(..), rng.u64(..));
     let own = TestRng::with_seed(ours);

@@ -58,6 +58,7 @@ fn share(seed: u64, turns: usize) -> (usize, usize) {
         meddles: true,
         without_wal: rng.one_in(4),
         redraws: true,
+        ..Habits::default()
     };
     let (ours, theirs) = (rng.u64(..), rng.u64(..));
     let mut options = Options::default();

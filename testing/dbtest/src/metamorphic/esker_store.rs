@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use esker::{
     BottommostLevelCompaction, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions,
-    CompressionType, Db, DbIterator, Error, FlushOptions, Options, ReadOptions, Snapshot, Temperature,
-    WriteBatch, WriteOptions,
+    CompressionType, Db, DbIterator, DbPath, Error, FlushOptions, Options, ReadOptions, Snapshot,
+    Temperature, WriteBatch, WriteOptions,
 };
 use testkit::TestRng;
 use testkit::model::{Op, Row};
@@ -23,6 +23,10 @@ pub struct Habits {
     pub without_wal: bool,
     /// Draw new options at each reopening.
     pub redraws: bool,
+    /// Write some values as the default columns of entities.
+    pub entities: bool,
+    /// Keep tables in several directories.
+    pub paths: bool,
 }
 
 /// A database that is opened repeatedly, under changing options.
@@ -57,6 +61,11 @@ impl EskerStore {
         };
         store.options.create_if_missing = true;
         store.options.create_missing_column_families = true;
+        if habits.paths {
+            // The first directory has room for a table or two.
+            let path = |name: &str, target| DbPath::new(store.path.with_extension(name), target);
+            store.options.db_paths = vec![path("small", 10_000), path("large", 1 << 30)];
+        }
         for family in &plan.families {
             let own = store.options.column_family.clone();
             let own = with_semantics(own, family.comparator, family.merge_operator);
@@ -325,6 +334,10 @@ impl Database for EskerDatabase {
                 continue;
             }
             match op {
+                Op::Put(key, value) if self.habits.entities && self.rng.borrow_mut().bool() => {
+                    let columns: [(&[u8], &[u8]); 2] = [(b"", value), (b"column", key)];
+                    told(batch.put_entity_cf(family, key, &columns))?;
+                }
                 Op::Put(key, value) => batch.put_cf(family, key, value),
                 Op::Delete(key) => batch.delete_cf(family, key),
                 Op::SingleDelete(key) => batch.single_delete_cf(family, key),

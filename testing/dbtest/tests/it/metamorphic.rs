@@ -81,6 +81,8 @@ fn compare(seed: u64) -> Plan {
             meddles: rng.bool(),
             without_wal: rng.one_in(4),
             redraws: rng.bool(),
+            entities: rng.one_in(3),
+            paths: rng.one_in(4),
         };
         // Most databases are in memory, which is faster.
         let directory = rng.one_in(20).then(|| TempDir::new().unwrap());
