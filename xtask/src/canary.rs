@@ -720,8 +720,8 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "an iterator takes a block that cannot be read for the end",
         file: "crates/engine/src/read/merging_cursor.rs",
-        right: "            && let Err(error) = self.sources[lane].status()\n",
-        wrong: "            && self.sources.is_empty()\n            && let Err(error) = self.sources[lane].status()\n",
+        right: "            && let Err(error) = self.sources[child].status()\n",
+        wrong: "            && self.sources.is_empty()\n            && let Err(error) = self.sources[child].status()\n",
         caught_by: Stress(3, FAILED_READS),
     },
     Canary {
@@ -790,15 +790,15 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "an entry whose block was not read comes to the top of the heap",
         file: "crates/engine/src/read/merging_cursor.rs",
-        right: "unread += usize::from(self.sources[lane].is_unread());",
-        wrong: "unread += usize::from(self.sources[lane].is_unread() && lane + 1 < self.sources.len());",
+        right: "unread += usize::from(self.sources[child].is_unread());",
+        wrong: "unread += usize::from(self.sources[child].is_unread() && child + 1 < self.sources.len());",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "disk_reads::"]),
     },
     Canary {
         name: "an iterator jumps over rows that lie beside an older range deletion of theirs",
         file: "crates/engine/src/read/merging_cursor.rs",
-        right: "self.lies_under(lane, tombstone).then_some(lane)",
-        wrong: "self.lies_under(lane, MAX_SEQNO).then_some(lane)",
+        right: "self.lies_under(child, tombstone).then_some(child)",
+        wrong: "self.lies_under(child, MAX_SEQNO).then_some(child)",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "range_delete_jumps::"]),
     },
     Canary {

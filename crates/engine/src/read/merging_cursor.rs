@@ -2,24 +2,24 @@
 //! skipped.
 //!
 //! ```text
-//!   lane 0  memtable           newest            heap: lanes that stand on an entry, the smallest key on top
-//!   lane 1  immutable memtable   |               (going backwards: the largest)
-//!   lane 2  L0 file              |
-//!   lane 3  L1 (a run of files)  v               tombstones[i]: the range tombstones of lane i where it stands now
-//!   lane 4  L2                 oldest
+//!   child 0  memtable           newest        heap: children that stand on an entry, the smallest key on top
+//!   child 1  immutable memtable   |           (going backwards: the largest)
+//!   child 2  L0 file              |
+//!   child 3  L1 (a run of files)  v           tombstones[i]: the range tombstones of child i where it stands now
+//!   child 4  L2                 oldest
 //! ```
 //!
 //! Invariants:
-//! 1. Every lane outside the heap is past its end in the current direction, has no entry with the sought
+//! 1. Every child outside the heap is past its end in the current direction, has no entry with the sought
 //!    prefix, or failed.
-//! 2. Going forwards, no lane is before the top's key; going backwards, no lane is after it.
-//! 3. For one user key, the entries of lane `i` are newer than those of every lane `j > i`. Therefore a
-//!    tombstone of lane `i` covers everything in its span in the older lanes, and these may seek to the end
-//!    of the span without looking at the entries. Its own lane may do so if no visible entry in it is newer
-//!    than the tombstone, as far as memtables and tables know.
-//! 4. The lane on top is at an entry that was read. Other lanes may be at an entry of which only the key is
-//!    known, so that levels whose turn never comes are not read.
-//! 5. A level stays at a *boundary* (the bound of a file that has range tombstones) until every other lane
+//! 2. Going forwards, no child is before the top's key; going backwards, no child is after it.
+//! 3. For one user key, the entries of child `i` are newer than those of every child `j > i`. Therefore a
+//!    tombstone of child `i` covers everything in its span in the older children, and these may seek to the
+//!    end of the span without looking at the entries. Its own child may do so if no visible entry in it is
+//!    newer than the tombstone, as far as memtables and tables know.
+//! 4. The child on top is at an entry that was read. Other children may be at an entry of which only the
+//!    key is known, so that levels whose turn never comes are not read.
+//! 5. A level stays at a *boundary* (the bound of a file that has range tombstones) until every other child
 //!    has passed it, so that the file's tombstones stay in force exactly as long as they can cover an entry.
 
 use std::cmp::Ordering;
@@ -38,11 +38,11 @@ use super::level_cursor::LevelCursor;
 use super::spare::Spare;
 use crate::files::pinned_value::PinnedValue;
 
-/// The number of covered entries that are stepped over before the covered lanes seek to the end of the span:
-/// a seek costs as much as some tens of steps.
+/// The number of covered entries that are stepped over before the covered children seek to the end of the
+/// span: a seek costs as much as some tens of steps.
 const STEPS_BEFORE_SEEK: u32 = 8;
 
-/// The source of a lane's entries. An enum, so that a step costs a predictable branch and not an indirect
+/// The source of a child's entries. An enum, so that a step costs a predictable branch and not an indirect
 /// call.
 pub(crate) enum Source {
     /// A memtable, mutable or immutable.
@@ -162,11 +162,11 @@ pub(crate) enum SeekKind {
     ForPrev,
 }
 
-/// A lane in the heap, with the first eight bytes of its key: most comparisons need no more.
+/// A child in the heap, with the first eight bytes of its key: most comparisons need no more.
 #[derive(Clone, Copy)]
 struct Item {
     prefix: u64,
-    lane: u32,
+    child: u32,
 }
 
 thread_local! {
@@ -178,26 +178,26 @@ thread_local! {
 pub(crate) struct MergingCursor {
     cmp: InternalComparator,
     sources: Vec<Source>,
-    /// For each lane, the cursor over the tombstones in force at the lane's position. `None`, and possibly
-    /// beyond the end of the vector, for lanes that never had tombstones.
+    /// For each child, the cursor over the tombstones in force at the child's position. `None`, and possibly
+    /// beyond the end of the vector, for children that never had tombstones.
     tombstones: Vec<Option<Box<TombstoneCursor>>>,
-    /// The number of lanes with tombstones, plus the number of lanes at an entry that was not read. While it
-    /// is not 0, steps take the slower path.
+    /// The number of children with tombstones, plus the number of children at an entry that was not read.
+    /// While it is not 0, steps take the slower path.
     active: usize,
-    /// The number of lanes at an entry that was not read.
+    /// The number of children at an entry that was not read.
     unread: usize,
-    /// The number of lanes that read tables: the last ones.
+    /// The number of children that read tables: the last ones.
     runs: usize,
-    /// True if the lanes that read tables are left out since the last seek: they may be anywhere.
+    /// True if the children that read tables are left out since the last seek: they may be anywhere.
     memtables_only: bool,
     heap: Vec<Item>,
     direction: Direction,
-    /// True if the last step forwards left the last entry of a block of the top lane. The lane is then
+    /// True if the last step forwards left the last entry of a block of the top child. The child is then
     /// possibly at the first entry of its next block.
     ended_block: bool,
     /// Range tombstones with a sequence number above this number are invisible.
     snapshot: SeqNo,
-    /// Range tombstones of the newest lane with a sequence number above this one are invisible.
+    /// Range tombstones of the newest child with a sequence number above this one are invisible.
     newest_snapshot: SeqNo,
     /// The read timestamp, if keys have timestamps: range tombstones with a newer timestamp are invisible.
     read_ts: Option<Box<[u8]>>,
@@ -251,8 +251,8 @@ impl MergingCursor {
     /// recycled buffers.
     pub fn memory_usage(&self) -> usize {
         let tombstones = self.tombstones.iter().flatten().count() * size_of::<TombstoneCursor>();
-        let of_lanes = self.tombstones.len() * size_of::<Option<Box<TombstoneCursor>>>();
-        self.sources.len() * (size_of::<Source>() + size_of::<Item>()) + of_lanes + tombstones
+        let of_children = self.tombstones.len() * size_of::<Option<Box<TombstoneCursor>>>();
+        self.sources.len() * (size_of::<Source>() + size_of::<Item>()) + of_children + tombstones
     }
 
     /// Adds a source older than all added before, with its range tombstones. Levels supply their own, file by
@@ -263,8 +263,8 @@ impl MergingCursor {
         self.set_tombstones(self.sources.len() - 1, tombstones);
     }
 
-    /// In the newest lane, which is not added yet, tombstones up to `snapshot` are visible, independently of
-    /// the other lanes.
+    /// In the newest child, which is not added yet, tombstones up to `snapshot` are visible, independently of
+    /// the other children.
     pub fn see_in_newest(&mut self, snapshot: SeqNo) {
         self.newest_snapshot = snapshot;
     }
@@ -275,22 +275,22 @@ impl MergingCursor {
         self.memtables_only = only;
     }
 
-    /// The number of lanes that are merged, the newest ones.
+    /// The number of children that are merged, the newest ones.
     #[inline]
-    fn lanes(&self) -> usize {
+    fn children(&self) -> usize {
         match self.memtables_only {
             true => self.sources.len() - self.runs,
             false => self.sources.len(),
         }
     }
 
-    /// Replaces the tombstones of `lane` by `tombstones`.
-    fn set_tombstones(&mut self, lane: usize, tombstones: Option<TombstoneSource>) {
+    /// Replaces the tombstones of `child` by `tombstones`.
+    fn set_tombstones(&mut self, child: usize, tombstones: Option<TombstoneSource>) {
         let tombstones = tombstones.filter(|tombstones| !tombstones.is_empty());
-        if tombstones.is_some() && lane >= self.tombstones.len() {
+        if tombstones.is_some() && child >= self.tombstones.len() {
             self.tombstones.resize_with(self.sources.len(), || None);
         }
-        let Some(slot) = self.tombstones.get_mut(lane) else {
+        let Some(slot) = self.tombstones.get_mut(child) else {
             return;
         };
         let is_active = |slot: &Option<Box<TombstoneCursor>>| {
@@ -309,7 +309,7 @@ impl MergingCursor {
     }
 
     /// From the next seek on, skips entries covered by tombstones at or below `snapshot`. The tombstones of
-    /// the newest lane are replaced by `newest`.
+    /// the newest child are replaced by `newest`.
     pub fn move_snapshot(&mut self, snapshot: SeqNo, newest: TombstoneSource) {
         (self.snapshot, self.newest_snapshot) = (snapshot, snapshot);
         if !self.sources.is_empty() {
@@ -368,9 +368,9 @@ impl MergingCursor {
     /// together. That seek must follow.
     #[cold]
     pub fn start_seek(&mut self, target: &[u8], kind: SeekKind) {
-        let lanes = self.lanes();
+        let children = self.children();
         vfs::together(|| {
-            for source in &mut self.sources[..lanes] {
+            for source in &mut self.sources[..children] {
                 match (source, kind) {
                     (Source::Memtable(_), _) => {}
                     (Source::Table(cursor), SeekKind::WithinPrefix) => {
@@ -408,11 +408,11 @@ impl MergingCursor {
     }
 
     #[inline]
-    fn prefix_of(&self, lane: usize) -> u64 {
+    fn prefix_of(&self, child: usize) -> u64 {
         if !self.cmp.user().is_bytewise() {
             return 0;
         }
-        internal_key::prefix(internal_key::user_key(self.sources[lane].key()))
+        internal_key::prefix(internal_key::user_key(self.sources[child].key()))
     }
 
     /// True if `a` leaves the heap before `b`.
@@ -427,7 +427,7 @@ impl MergingCursor {
     /// True if `a` leaves the heap before `b`, for two items whose first eight bytes are equal.
     #[inline(never)]
     fn before_by_key(&self, a: Item, b: Item) -> bool {
-        let [a, b] = [a, b].map(|item| self.sources[item.lane as usize].key());
+        let [a, b] = [a, b].map(|item| self.sources[item.child as usize].key());
         self.cmp.compare(a, b)
             == match self.direction {
                 Direction::Forward => Ordering::Less,
@@ -475,13 +475,13 @@ impl MergingCursor {
     fn rebuild(&mut self) {
         self.heap.clear();
         let mut unread = 0;
-        for lane in 0..self.lanes() {
-            self.record_moved(lane);
-            if self.sources[lane].valid() {
-                unread += usize::from(self.sources[lane].is_unread());
+        for child in 0..self.children() {
+            self.record_moved(child);
+            if self.sources[child].valid() {
+                unread += usize::from(self.sources[child].is_unread());
                 self.heap.push(Item {
-                    prefix: self.prefix_of(lane),
-                    lane: lane as u32,
+                    prefix: self.prefix_of(child),
+                    child: child as u32,
                 });
             }
         }
@@ -497,31 +497,31 @@ impl MergingCursor {
         }
     }
 
-    /// After a move of `lane`: adopts the tombstones of the file that a level is in now, and its error if it
+    /// After a move of `child`: adopts the tombstones of the file that a level is in now, and its error if it
     /// failed.
     #[inline]
-    fn record_moved(&mut self, lane: usize) {
-        if let Source::Level(level) = &mut self.sources[lane]
+    fn record_moved(&mut self, child: usize) {
+        if let Source::Level(level) = &mut self.sources[child]
             && let Some(changed) = level.take_changed_tombstones()
         {
-            self.set_tombstones(lane, changed.map(Into::into));
+            self.set_tombstones(child, changed.map(Into::into));
         }
-        if !self.sources[lane].valid()
-            && let Err(error) = self.sources[lane].status()
+        if !self.sources[child].valid()
+            && let Err(error) = self.sources[child].status()
         {
             self.error = Some(error);
         }
     }
 
-    /// Restores the heap after its top lane moved.
+    /// Restores the heap after its top child moved.
     #[inline]
     fn settle_top(&mut self) {
-        let lane = self.heap[0].lane as usize;
-        self.record_moved(lane);
-        if self.sources[lane].valid() {
-            // A single lane is compared with no other, and the heap is rebuilt when lanes are added.
+        let child = self.heap[0].child as usize;
+        self.record_moved(child);
+        if self.sources[child].valid() {
+            // A single child is compared with no other, and the heap is rebuilt when children are added.
             if self.heap.len() > 1 {
-                self.heap[0].prefix = self.prefix_of(lane);
+                self.heap[0].prefix = self.prefix_of(child);
                 self.sift_down(0);
             }
             return;
@@ -538,37 +538,37 @@ impl MergingCursor {
 
     #[inline]
     fn step_top(&mut self) {
-        let lane = self.heap[0].lane as usize;
+        let child = self.heap[0].child as usize;
         match self.direction {
-            Direction::Forward => self.ended_block = self.sources[lane].next(),
-            Direction::Backward => self.sources[lane].prev(),
+            Direction::Forward => self.ended_block = self.sources[child].next(),
+            Direction::Backward => self.sources[child].prev(),
         }
         self.settle_top();
     }
 
-    /// The snapshot that limits the visible tombstones of `lane`.
-    fn snapshot_of(&self, lane: usize) -> SeqNo {
-        match lane {
+    /// The snapshot that limits the visible tombstones of `child`.
+    fn snapshot_of(&self, child: usize) -> SeqNo {
+        match child {
             0 => self.newest_snapshot,
             _ => self.snapshot,
         }
     }
 
-    /// The newest lane whose tombstones cover the top entry, and the sequence number of the newest such
+    /// The newest child whose tombstones cover the top entry, and the sequence number of the newest such
     /// tombstone.
-    fn covering_lane(&mut self) -> Option<(usize, SeqNo)> {
-        let key = self.sources[self.heap[0].lane as usize].key();
+    fn covering_child(&mut self) -> Option<(usize, SeqNo)> {
+        let key = self.sources[self.heap[0].child as usize].key();
         let user_key = internal_key::user_key(key);
         let seqno = internal_key::seqno(key);
-        let covers = |(lane, cursor): (usize, &mut Option<Box<TombstoneCursor>>)| {
+        let covers = |(child, cursor): (usize, &mut Option<Box<TombstoneCursor>>)| {
             let cursor = cursor.as_mut().filter(|cursor| !cursor.is_empty())?;
-            let snapshot = if lane == 0 {
+            let snapshot = if child == 0 {
                 self.newest_snapshot
             } else {
                 self.snapshot
             };
             let covering = cursor.covering(user_key, snapshot);
-            (covering > seqno).then_some((lane, covering))
+            (covering > seqno).then_some((child, covering))
         };
         self.tombstones.iter_mut().enumerate().find_map(covers)
     }
@@ -596,25 +596,25 @@ impl MergingCursor {
         let mut passed = 0;
         let mut steps = 0;
         while let Some(top) = self.heap.first() {
-            let top_lane = top.lane as usize;
-            if self.sources[top_lane].at_boundary() {
+            let top_child = top.child as usize;
+            if self.sources[top_child].at_boundary() {
                 self.step_top();
                 continue;
             }
             if self.unread > 0 && self.read_top() {
                 continue;
             }
-            let Some((lane, tombstone)) = self.covering_lane() else {
+            let Some((child, tombstone)) = self.covering_child() else {
                 return passed;
             };
             steps += 1;
             if steps > STEPS_BEFORE_SEEK {
                 steps = 0;
-                let first = match lane < top_lane {
-                    true => Some(lane + 1),
-                    false => self.lies_under(lane, tombstone).then_some(lane),
+                let first = match child < top_child {
+                    true => Some(child + 1),
+                    false => self.lies_under(child, tombstone).then_some(child),
                 };
-                if first.is_some_and(|first| self.seek_past(lane, first)) {
+                if first.is_some_and(|first| self.seek_past(child, first)) {
                     continue;
                 }
             }
@@ -624,17 +624,17 @@ impl MergingCursor {
         passed
     }
 
-    /// True if tombstone `tombstone` of `lane` covers every visible entry of the lane within its span.
-    fn lies_under(&self, lane: usize, tombstone: SeqNo) -> bool {
+    /// True if tombstone `tombstone` of `child` covers every visible entry of the child within its span.
+    fn lies_under(&self, child: usize, tombstone: SeqNo) -> bool {
         // If keys have timestamps, the timestamps decide too, so the answer is unknown.
         self.cmp.user().timestamp_size() == 0
-            && !self.sources[lane].may_have_over(tombstone, self.snapshot_of(lane))
+            && !self.sources[child].may_have_over(tombstone, self.snapshot_of(child))
     }
 
     /// Reads the top entry's block if it was not read. True if it had to be read.
     fn read_top(&mut self) -> bool {
-        let lane = self.heap[0].lane as usize;
-        let Source::Level(level) = &mut self.sources[lane] else {
+        let child = self.heap[0].child as usize;
+        let Source::Level(level) = &mut self.sources[child] else {
             return false;
         };
         if !level.is_unread() {
@@ -647,11 +647,11 @@ impl MergingCursor {
         true
     }
 
-    /// Moves lane `first` and all older lanes past the span of the current tombstone of `lane`. False if the
-    /// span is not known.
+    /// Moves child `first` and all older children past the span of the current tombstone of `child`. False
+    /// if the span is not known.
     #[cold]
-    fn seek_past(&mut self, lane: usize, first: usize) -> bool {
-        let span = self.tombstones[lane].as_ref().and_then(|cursor| cursor.span());
+    fn seek_past(&mut self, child: usize, first: usize) -> bool {
+        let span = self.tombstones[child].as_ref().and_then(|cursor| cursor.span());
         let Some((start, end)) = span else {
             return false;
         };
@@ -661,8 +661,8 @@ impl MergingCursor {
         };
         let mut target = std::mem::take(&mut self.scratch);
         before_key(&mut target, self.cmp.user(), edge);
-        let lanes = self.lanes();
-        for source in &mut self.sources[first..lanes] {
+        let children = self.children();
+        for source in &mut self.sources[first..children] {
             if !source.valid() {
                 continue;
             }
@@ -678,15 +678,15 @@ impl MergingCursor {
         true
     }
 
-    /// Changes direction: moves every other lane to the far side of the current key.
+    /// Changes direction: moves every other child to the far side of the current key.
     fn turn(&mut self, direction: Direction) {
-        let current = self.heap[0].lane as usize;
+        let current = self.heap[0].child as usize;
         let mut key = std::mem::take(&mut self.scratch);
         key.clear();
         key.extend_from_slice(self.sources[current].key());
-        let lanes = self.lanes();
-        for (lane, source) in self.sources[..lanes].iter_mut().enumerate() {
-            if lane == current {
+        let children = self.children();
+        for (child, source) in self.sources[..children].iter_mut().enumerate() {
+            if child == current {
                 continue;
             }
             match direction {
@@ -696,11 +696,11 @@ impl MergingCursor {
         }
         self.scratch = key;
         self.direction = direction;
-        // The current lane must stay on top until it is stepped. Sequence numbers are unique, so another lane
-        // is at the same key only if that key is a boundary, and a boundary of another lane is skipped like
-        // an entry.
+        // The current child must stay on top until it is stepped. Sequence numbers are unique, so another
+        // child is at the same key only if that key is a boundary, and a boundary of another child is skipped
+        // like an entry.
         self.rebuild();
-        if let Some(at) = self.heap.iter().position(|item| item.lane as usize == current) {
+        if let Some(at) = self.heap.iter().position(|item| item.child as usize == current) {
             self.heap.swap(0, at);
         }
     }
@@ -709,8 +709,8 @@ impl MergingCursor {
         self.direction = direction;
         self.ended_block = true;
         self.error = None;
-        let lanes = self.lanes();
-        self.sources[..lanes].iter_mut().for_each(&mut seek);
+        let children = self.children();
+        self.sources[..children].iter_mut().for_each(&mut seek);
         self.rebuild();
         self.skip_covered();
     }
@@ -723,12 +723,12 @@ impl MergingCursor {
             if self.heap.is_empty() {
                 return;
             }
-            let lane = self.heap[0].lane as usize;
+            let child = self.heap[0].child as usize;
             match direction {
                 Direction::Forward => {
-                    self.sources[lane].next();
+                    self.sources[child].next();
                 }
-                Direction::Backward => self.sources[lane].prev(),
+                Direction::Backward => self.sources[child].prev(),
             }
             self.rebuild();
         }
@@ -787,12 +787,12 @@ impl Cursor for MergingCursor {
 
     #[inline]
     fn key(&self) -> &[u8] {
-        self.sources[self.heap[0].lane as usize].key()
+        self.sources[self.heap[0].child as usize].key()
     }
 
     #[inline]
     fn value(&self) -> &[u8] {
-        self.sources[self.heap[0].lane as usize].value()
+        self.sources[self.heap[0].child as usize].value()
     }
 
     fn status(&self) -> Result<()> {
@@ -801,7 +801,7 @@ impl Cursor for MergingCursor {
 }
 
 impl BlockwiseCursor for MergingCursor {
-    /// The entry into a block is not reported if another lane was on top before, because a key of that lane
+    /// The entry into a block is not reported if another child was on top before, because a key of that child
     /// is then between the two blocks.
     #[inline]
     fn at_block_start(&self) -> bool {
@@ -813,10 +813,10 @@ impl BlockwiseCursor for MergingCursor {
             return None;
         }
         let bound = self.top_table()?.block_bound()?;
-        // The smallest key of the other lanes is in one of the two children of the heap's top.
+        // The smallest key of the other children is in one of the two children of the heap's top.
         let mut others = self.heap[1..].iter().take(2);
         let is_behind = |other: &Item| {
-            let key = self.sources[other.lane as usize].key();
+            let key = self.sources[other.child as usize].key();
             self.cmp.user().compare(bound, internal_key::user_key(key)) == Ordering::Less
         };
         others.all(is_behind).then_some(bound)
@@ -837,7 +837,7 @@ impl BlockwiseCursor for MergingCursor {
     #[cold]
     fn leave_block(&mut self) {
         let Some(top) = self.heap.first() else { return };
-        match &mut self.sources[top.lane as usize] {
+        match &mut self.sources[top.child as usize] {
             Source::Memtable(_) => {}
             Source::Table(cursor) => cursor.leave_block(),
             Source::Level(cursor) => cursor.leave_block(),
@@ -848,8 +848,8 @@ impl BlockwiseCursor for MergingCursor {
 }
 
 impl MergingCursor {
-    /// Same as [`BlockwiseCursor::run`], for the top lane. False if that is a memtable, or if keys are not in
-    /// bytewise order.
+    /// Same as [`BlockwiseCursor::run`], for the top child. False if that is a memtable, or if keys are not
+    /// in bytewise order.
     #[inline]
     fn run_top(&mut self, stop: u64, visit: impl FnMut(&[u8], usize, &[u8]) -> ControlFlow<()>) -> bool {
         let Some(&top) = self.heap.first() else {
@@ -858,10 +858,10 @@ impl MergingCursor {
         if self.active > 0 || self.direction == Direction::Backward || !self.cmp.user().is_bytewise() {
             return false;
         }
-        // The smallest key of the other lanes is in one of the two children of the heap's top.
+        // The smallest key of the other children is in one of the two children of the heap's top.
         let others = self.heap[1..].iter().take(2).map(|other| other.prefix);
         let stop = others.fold(stop, u64::min);
-        self.ended_block = match &mut self.sources[top.lane as usize] {
+        self.ended_block = match &mut self.sources[top.child as usize] {
             Source::Table(cursor) if cursor.reads_as_stored() => cursor.run(stop, visit),
             Source::Level(cursor) if cursor.at_table().is_some_and(TableCursor::reads_as_stored) => {
                 cursor.run(stop, visit)
@@ -875,7 +875,7 @@ impl MergingCursor {
     /// The cursor over the table of the current entry; `None` if the entry is in a memtable.
     #[inline]
     pub fn top_table(&self) -> Option<&TableCursor> {
-        match &self.sources[self.heap.first()?.lane as usize] {
+        match &self.sources[self.heap.first()?.child as usize] {
             Source::Memtable(_) => None,
             Source::Table(cursor) => Some(cursor),
             Source::Level(cursor) => cursor.at_table(),
@@ -885,7 +885,7 @@ impl MergingCursor {
     /// The cursor over the table of the current entry, to inspect the entry's block. The caller must not move
     /// it.
     pub fn top_table_mut(&mut self) -> Option<&mut TableCursor> {
-        match &mut self.sources[self.heap.first()?.lane as usize] {
+        match &mut self.sources[self.heap.first()?.child as usize] {
             Source::Memtable(_) => None,
             Source::Table(cursor) => Some(cursor),
             Source::Level(cursor) => cursor.at_table_mut(),
@@ -895,7 +895,7 @@ impl MergingCursor {
     /// The current key and value. Requires `valid`.
     #[inline]
     pub fn item(&self) -> (&[u8], &[u8]) {
-        match &self.sources[self.heap[0].lane as usize] {
+        match &self.sources[self.heap[0].child as usize] {
             Source::Memtable(cursor) => (cursor.key(), cursor.value()),
             Source::Table(cursor) => (cursor.key(), cursor.value()),
             Source::Level(cursor) => cursor.item(),
@@ -904,7 +904,7 @@ impl MergingCursor {
 
     /// The current value as a handle that keeps it alive in its table or memtable. Requires `valid`.
     pub fn pin_value(&self) -> PinnedValue {
-        match &self.sources[self.heap[0].lane as usize] {
+        match &self.sources[self.heap[0].child as usize] {
             Source::Memtable(cursor) => PinnedValue::in_memtable(cursor.pin_value()),
             Source::Table(cursor) => PinnedValue::pinned(cursor.value_pin()),
             Source::Level(cursor) => PinnedValue::pinned(cursor.value_pin()),

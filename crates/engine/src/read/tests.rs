@@ -264,10 +264,10 @@ fn a_merge_leaves_out_what_tombstones_cover() {
     for round in 0..40 {
         let mut bench = Bench::new();
         let cmp = bench.cmp.clone();
-        // The lanes, oldest first: L2, L1, two files of L0, an immutable memtable, the memtable.
+        // The children, oldest first: L2, L1, two files of L0, an immutable memtable, the memtable.
         let tombstones = [0, 1, 4][round % 3];
         let runs: Vec<LaneContents> = (0..6)
-            .map(|lane| run(&mut rng, &cmp, 1 + 100 * lane, tombstones))
+            .map(|child| run(&mut rng, &cmp, 1 + 100 * child, tombstones))
             .collect();
         let mut edit = VersionEdit::default();
         for (level, run) in [(2, &runs[0]), (1, &runs[1])] {

@@ -84,6 +84,12 @@ impl Db {
         &self.inner().identity.db_id
     }
 
+    /// The id of this open of the database, 20 characters (RocksDB's `GetDbSessionId`): every open has a new
+    /// one, which its tables have in their properties, and its LOG in its header.
+    pub fn session_id(&self) -> &str {
+        &self.inner().identity.session_id
+    }
+
     /// The options with which the database was opened.
     pub fn options(&self) -> &Options {
         &self.inner().options

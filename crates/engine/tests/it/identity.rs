@@ -19,9 +19,12 @@ fn ids(options: &Options, dir: &Path) -> Result<[String; 3]> {
     let db = Db::open(options, &path)?;
     db.put(b"key", b"value")?;
     db.create_checkpoint(&copy, &CheckpointOptions::default())?;
-    let first = db.identity().to_owned();
+    let (first, session) = (db.identity().to_owned(), db.session_id().to_owned());
     db.close()?;
-    let again = Db::open(options, &path)?.identity().to_owned();
+    let again = Db::open(options, &path)?;
+    assert_eq!(session.len(), 20);
+    assert_ne!(again.session_id(), session);
+    let again = again.identity().to_owned();
     let copy = Db::open(options, &copy)?;
     assert_eq!(copy.get(b"key")?.as_deref(), Some(&b"value"[..]));
     Ok([first, again, copy.identity().to_owned()])
