@@ -160,7 +160,9 @@ impl Session {
     /// Moves the clock of `new clock`.
     pub(super) fn advance(&self, case: &mut TestCase) -> Result<()> {
         let clock = self.clock.as_ref().ok_or_else(|| misuse("no clock"))?;
-        clock.advance(Duration::from_secs(required(case, "secs")?));
+        let secs = optional::<u64>(case, "secs")?.map(Duration::from_secs);
+        let micros = optional::<u64>(case, "micros")?.map(Duration::from_micros);
+        clock.advance(secs.or(micros).ok_or_else(|| misuse("secs= or micros="))?);
         Ok(())
     }
 

@@ -8,7 +8,7 @@ use base::filename::{self, FileKind};
 use esker::option_table::OptionTable;
 use esker::{
     BottommostLevelCompaction, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions,
-    CompressionType, LiveFile, Result, SizeApproximationOptions, Temperature,
+    CompressionType, LiveFile, RangeOpt, Result, SizeApproximationOptions, Temperature,
 };
 use sst::{BlockReadOptions, Table, TableReadOptions};
 use testkit::datadriven::TestCase;
@@ -19,7 +19,7 @@ use super::session::Session;
 use super::text::{LONG, bytes, flag, list, misuse, optional, optional_bytes, required, switch};
 
 /// The temperature that `last_level_temperature=TEXT` names in an OPTIONS file.
-fn temperature(text: &str) -> Result<Temperature> {
+pub(super) fn temperature(text: &str) -> Result<Temperature> {
     let mut options = ColumnFamilyOptions::default();
     options.set("last_level_temperature", text)?;
     Ok(options.last_level_temperature)
@@ -69,6 +69,23 @@ impl Session {
         self.settle(case)
     }
 
+    /// Deletes tables in ranges of keys, two a line with `-` for none, in one step.
+    pub(super) fn delete_files_in_ranges(&self, case: &mut TestCase) -> Result<()> {
+        let (family, include_end) = (self.family(case)?, flag(case, "include_end"));
+        let bound = |word: &str| (word != "-").then(|| bytes(word)).transpose();
+        let ranges = case.input.lines().map(|line| {
+            let (start, limit) = line
+                .split_once(' ')
+                .ok_or_else(|| misuse("a range is two keys"))?;
+            Ok(RangeOpt {
+                start: bound(start)?,
+                limit: bound(limit)?,
+            })
+        });
+        let ranges = ranges.collect::<Result<Vec<_>>>()?;
+        self.db()?.delete_files_in_ranges(&family, &ranges, include_end)
+    }
+
     /// Compacts files of a level, or of the numbers that the script has named.
     pub(super) fn compact_files(&self, case: &mut TestCase) -> Result<()> {
         let family = self.family(case)?;
@@ -109,8 +126,8 @@ impl Session {
     /// Prints levels and files.
     pub(super) fn lsm(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
         let (family, entries) = (self.family(case)?, flag(case, "entries"));
-        let [seqnos, compressions, temperatures, counts] =
-            ["seqnos", "compression", "temperature", "counts"].map(|name| flag(case, name));
+        let [seqnos, compressions, temperatures, counts, rows] =
+            ["seqnos", "compression", "temperature", "counts", "rows"].map(|name| flag(case, name));
         let properties = match compressions {
             true => self.db()?.properties_of_all_tables(&family)?,
             false => BTreeMap::new(),
@@ -142,6 +159,9 @@ impl Session {
             }
             if temperatures {
                 out.push_str(&format!(" {}", temperature_text(file.temperature)));
+            }
+            if rows {
+                out.push_str(&format!(" {} entries", file.num_entries));
             }
             if entries {
                 out.push(':');

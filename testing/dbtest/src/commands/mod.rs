@@ -10,7 +10,7 @@
 //! | `new [gate] [gate=(EVENT,...)] [clock] [calls]` | a database in an empty file system, with default options and those of the lines below: `name=value`, as in [`crate::settings::set`]; `clock`: with a clock that only `advance` moves; `calls`: with a log of the file system's operations |
 //! | `hold`, `go` | pauses and continues compactions, and flushes that merge, inside user code, or at the listeners of these events; for a database made with `new gate` |
 //! | `wait_held count=`, `let_one_pass` | waits until so many threads are paused; lets one of them continue |
-//! | `advance secs=` | moves the clock |
+//! | `advance secs= micros=` | moves the clock |
 //! | `open [read_only] [secondary_of=DB] [second]` | closes the database, and opens it with default options and those of the lines below; `second` does not close it |
 //! | `reopen [read_only] [kill]` | closes the database, or with `kill` ends its process, and opens it with the previous options and those of the lines below |
 //! | `use db=` | the database `/NAME`, `/db` at first, to which the later commands apply |
@@ -28,17 +28,17 @@
 //! | `wait`, `sync_wal`, `flush_wal`, `lock_wal`, `unlock_wal` | |
 //! | `compact [begin=] [end=] [bottommost=] [change_level] [target=] [exclusive_manual_compaction]` | a manual compaction |
 //! | `compact_files output= [level=] [smallest=] [missing=] [compression=] [temperature=] [allow_trivial_move=]` | a compaction of the files of a level, of those with this smallest key, and of files that do not exist |
-//! | `suggest [begin=] [end=] [files] [level=]`, `promote_l0 target=`, `delete_files_in_range` | |
+//! | `suggest [begin=] [end=] [files] [level=]`, `promote_l0 target=`, `delete_files_in_range [begin=] [end=]`, `delete_files_in_ranges [include_end]`, `clip begin= end=` | ranges of keys, one a line, `-` for none |
 //! | `pause`, `continue`, `cancel_background_work`, `disable_manual_compaction`, `enable_manual_compaction`, `abort_compactions`, `resume_compactions`, `disable_file_deletions`, `enable_file_deletions`, `wait_for_purge`, `resume`, `reset_stats`, `verify_checksum`, `verify_file_checksums`, `catch_up` | the call of that name |
 //! | `set_options [cf=]`, `set_db_options`, `enable_auto_compaction` | changes options, one a line, while the database is open |
 //! | `options [cf=] [opened] [stored]` | names, one a line: the values in force, those of the open, or those of the OPTIONS file |
-//! | `lsm [entries] [seqnos] [compression] [temperature] [counts]` | levels and files |
+//! | `lsm [entries] [rows] [seqnos] [compression] [temperature] [counts]` | levels and files |
 //! | `check` | the invariants of [`crate::files`] |
 //! | `property name=`, `approximate_sizes [include_memtables] [include_files=] [bytes]`, `memtable_stats` | with lines below, the lines of the property with such a text |
 //! | `numbers [until]` | names, compares and prints numbers: properties, tickers, sizes, waits of writers; `until` waits until all comparisons hold |
 //! | `files` | the number of files of each kind, for a closed database: an open one deletes files in the background |
-//! | `list [dir=] [ending=] [sizes]`, `log [count]` | the names in the directory `/DIR`; the lines of the info log with a text of the lines below |
-//! | `events [kinds=(KIND,...)] [show=(FIELD,...)] [open]` | the number of events of each kind since the last `events` or `new`, or those of the kinds, for a closed database, because events arrive with a delay |
+//! | `list [dir=] [with=] [ending=] [sizes]`, `log [count]` | the names in the directory `/DIR`; the lines of the info log with a text of the lines below |
+//! | `events [kinds=(KIND,...)] [cf=] [show=(FIELD,...)] [unique] [sorted] [open]` | the number of events of each kind since the last `events` or `new`, or those of the kinds, for a closed database, because events arrive with a delay |
 //! | `next_event kinds=(KIND,...) [show=(FIELD,...)] [keep=(FIELD,...)]` | waits for the next event of the kinds; names the fields of `keep` as numbers |
 //! | `calls` | lines of words: the number of operations of the file system since the last `calls` with all words |
 //! | `create_cf as=`, `drop_cf as=`, `cfs` | |
@@ -69,7 +69,7 @@ use testkit::Task;
 use testkit::datadriven::TestCase;
 
 pub use self::session::Session;
-use self::text::{flag, masked, misuse, optional, optional_bytes, required};
+use self::text::{flag, masked, misuse, optional, optional_bytes, required, without_ids};
 use crate::{files, settings};
 
 impl Session {
@@ -90,6 +90,7 @@ impl Session {
             };
             out.push_str(&format!("{text}\n"));
         }
+        let out = without_ids(&out);
         if mask { masked(&out) } else { out }
     }
 
@@ -177,6 +178,13 @@ impl Session {
                 let (begin, end) = (optional_bytes(case, "begin")?, optional_bytes(case, "end")?);
                 self.db()?
                     .delete_files_in_range(&family, begin.as_deref(), end.as_deref())
+            }
+            "delete_files_in_ranges" => self.delete_files_in_ranges(case),
+            "clip" => {
+                let family = self.family(case)?;
+                let (begin, end) = (optional_bytes(case, "begin")?, optional_bytes(case, "end")?);
+                let (begin, end) = (begin.unwrap_or_default(), end.unwrap_or_default());
+                self.db()?.clip_column_family(&family, begin, end)
             }
             "lsm" => self.lsm(case, out),
             "check" => {

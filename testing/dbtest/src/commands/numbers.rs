@@ -1,6 +1,9 @@
 //! Numbers of the database: properties, tickers and sizes, compared with each other.
 
-use esker::{ColumnFamily, Histogram, Result, SizeApproximationOptions, StallCause, StallCondition, Ticker};
+use esker::{
+    ColumnFamily, Histogram, ReadOptions, Result, SizeApproximationOptions, StallCause, StallCondition,
+    Ticker,
+};
 use testkit::datadriven::TestCase;
 
 use super::session::Session;
@@ -13,13 +16,16 @@ impl Session {
     /// With `until` the command waits until all comparisons hold: background threads hold memtables for a
     /// while.
     ///
-    /// A term is an integer, a name, a property, a ticker, `aggregated:PROPERTY`, `seqno`, `files`,
-    /// `files:LEVEL`, `bytes`, `bytes:LEVEL`, `all-files` and `all-bytes` of all families, `size:BEGIN:END`,
-    /// `blobs:BEGIN:END` and `all:BEGIN:END`, the approximate sizes of tables, blob files and both, `reads:KEY` of the file with that smallest key, or
-    /// `delayed:CAUSE` and `stopped:CAUSE`, the number of waits of writers, with `:micros` their time,
-    /// `histogram:NAME:count` or `:sum`, `manager`, the memory of a write
-    /// buffer manager, `held`, the number of threads at the gate,
-    /// or `in:PROPERTY:TEXT`, the number at the end of the property's line with that text.
+    /// The terms:
+    ///
+    /// * an integer, a named number, a property, a ticker, or `aggregated:PROPERTY`
+    /// * `in:PROPERTY:TEXT`: the number at the end of the property's line with that text
+    /// * `histogram:NAME:count`, `histogram:NAME:sum`
+    /// * `delayed:CAUSE`, `stopped:CAUSE`: the waits of writers, and with `:micros` their time
+    /// * `seqno`; `rows`, `rows:SNAPSHOT`; `reads:KEY` of the file with that smallest key
+    /// * `files`, `files:LEVEL`, `bytes`, `bytes:LEVEL`, and `all-files`, `all-bytes` of all families
+    /// * `size:BEGIN:END`, `blobs:BEGIN:END`, `all:BEGIN:END`: the approximate sizes of tables, blob files, both
+    /// * `manager`: the memory of the write buffer manager; `held`: the threads at the gate
     pub(super) fn numbers(&mut self, case: &mut TestCase, out: &mut String) -> Result<()> {
         let family = match flag(case, "closed") {
             true => None,
@@ -114,6 +120,24 @@ impl Session {
                     .ok_or_else(unknown)?
             }
             "held" => self.gate.waiting() as i128,
+            "rows" => {
+                let options = ReadOptions {
+                    snapshot: match rest {
+                        "" => None,
+                        name => Some(self.snapshot(name)?.clone()),
+                    },
+                    ..ReadOptions::default()
+                };
+                let mut iter = db.iter_cf_opt(family.ok_or_else(unknown)?, &options);
+                let mut rows = 0;
+                iter.seek_to_first();
+                while iter.valid() {
+                    rows += 1;
+                    iter.next();
+                }
+                iter.status()?;
+                rows
+            }
             "all-files" => db.live_files().len() as i128,
             "all-bytes" => db.live_files().iter().map(|file| i128::from(file.size)).sum(),
             "size" | "blobs" | "all" => {

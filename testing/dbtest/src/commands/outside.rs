@@ -10,6 +10,7 @@ use testkit::datadriven::TestCase;
 use testkit::keys::escape;
 use vfs::FileSystem;
 
+use super::levels::temperature;
 use super::session::{OUTSIDE, Session};
 use super::text::{bytes, flag, masked, misuse, optional, optional_bytes, required, show, switch, value_of};
 use crate::settings;
@@ -117,6 +118,8 @@ impl Session {
             start: optional_bytes(case, "begin")?,
             limit: optional_bytes(case, "end")?,
         };
+        let temperature = optional::<String>(case, "file_temperature")?.map(|text| temperature(&text));
+        let temperature = temperature.transpose()?.unwrap_or_default();
         let replaces = flag(case, "replace");
         let mut args = Vec::new();
         for line in case.input.lines() {
@@ -128,6 +131,7 @@ impl Session {
             let files = words.map(|word| self.file_to_ingest(word));
             let files = files.collect::<Result<Vec<_>>>()?;
             args.push(IngestExternalFileArg {
+                file_temperature: temperature,
                 atomic_replace_range: replaces.then(|| range.clone()),
                 ..IngestExternalFileArg::new(&family, files, options.clone())
             });
@@ -197,12 +201,14 @@ impl Session {
         let dir = optional::<String>(case, "dir")?.map(|name| format!("/{name}"));
         let dir = dir.unwrap_or_else(|| OUTSIDE.to_owned());
         let ending: Option<String> = optional(case, "ending")?;
+        let with: Option<String> = optional(case, "with")?;
         if !self.fs.exists(Path::new(&dir))? {
             out.push_str("no directory");
             return Ok(());
         }
         let mut names = self.fs.list(Path::new(&dir))?;
         names.retain(|name| ending.as_ref().is_none_or(|ending| name.ends_with(ending)));
+        names.retain(|name| with.as_ref().is_none_or(|with| name.contains(with)));
         if flag(case, "sizes") {
             // The size is zero or not: others vary from run to run.
             for name in &mut names {

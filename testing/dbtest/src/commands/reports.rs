@@ -8,7 +8,7 @@ use testkit::datadriven::TestCase;
 use vfs::FileSystem;
 
 use super::session::{Session, kind_of};
-use super::text::{flag, list, misuse, required};
+use super::text::{flag, list, misuse, optional, required};
 
 /// The [`word`] for an event that is counted.
 fn counted(event: &Event) -> Option<String> {
@@ -83,14 +83,26 @@ fn line_of(event: &Event, show: &[String]) -> Result<String> {
     let (mut line, fields) = (kind_of(event), fields(event));
     for name in show {
         let field = fields.iter().find(|(field, _)| field == name);
-        let (_, value) = field.ok_or_else(|| misuse(format!("no field {name} in {event:?}")))?;
+        let value = field.map(|(_, value)| value.as_str());
+        // The end of a compaction has its reason in the text of the plan.
+        let of_plan = || {
+            let plan = fields
+                .iter()
+                .find(|(field, _)| name == "reason" && field == "plan");
+            let (_, rest) = plan.and_then(|(_, plan)| plan.split_once("reason "))?;
+            rest.split([',', '"']).next()
+        };
+        let value = value
+            .or_else(of_plan)
+            .ok_or_else(|| misuse(format!("no field {name} in {event:?}")))?;
         line.push_str(&format!(" {name}={value}"));
     }
     Ok(line)
 }
 
 impl Session {
-    /// Prints the counts of the events since the last `events`, or the events of `kinds` in their order.
+    /// Prints the counts of the events since the last `events`, or the events of `kinds` in their
+    /// order, with `unique` without repetitions, with `sorted` sorted.
     pub(super) fn events(&mut self, case: &mut TestCase, out: &mut String) -> Result<()> {
         let (kinds, show): (Vec<String>, Vec<String>) = (list(case, "kinds")?, list(case, "show")?);
         if !flag(case, "open") {
@@ -99,9 +111,24 @@ impl Session {
         let events = self.events.take();
         self.passed = 0;
         if !kinds.is_empty() {
-            for event in events.iter().filter(|event| kinds.contains(&kind_of(event))) {
-                out.push_str(&format!("{}\n", line_of(event, &show)?));
+            let family = optional::<String>(case, "cf")?.map(|name| format!("{name:?}"));
+            let of_family = |event: &Event| {
+                let wanted =
+                    |(name, value): &(String, String)| name == "family" && Some(value) == family.as_ref();
+                family.is_none() || fields(event).iter().any(wanted)
+            };
+            let of_kinds = events
+                .iter()
+                .filter(|event| kinds.contains(&kind_of(event)) && of_family(event));
+            let lines = of_kinds.map(|event| line_of(event, &show));
+            let mut lines = lines.collect::<Result<Vec<String>>>()?;
+            if flag(case, "sorted") {
+                lines.sort();
             }
+            if flag(case, "unique") {
+                lines.dedup();
+            }
+            lines.iter().for_each(|line| out.push_str(&format!("{line}\n")));
             return Ok(());
         }
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();

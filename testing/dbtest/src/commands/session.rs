@@ -27,6 +27,9 @@ pub const OUTSIDE: &str = "/outside";
 
 /// Databases in memory, and the snapshots, iterators and handles that a script holds.
 pub struct Session {
+    /// Opens the gate first at the end: a failed script must not leave threads there, for which the databases
+    /// would wait.
+    _opens: Option<OpensOnDrop>,
     pub(super) fs: MemFs,
     /// `fs` with the faults of the script.
     pub(super) faults: FaultFs,
@@ -51,8 +54,6 @@ pub struct Session {
     pub(super) background: BTreeMap<String, JoinHandle<String>>,
     pub(super) prepared: BTreeMap<String, FileIngestionHandle>,
     pub(super) exports: BTreeMap<String, ExportImportFilesMetaData>,
-    /// Opens the gate at the end: a failed script must not leave threads there.
-    _opens: Option<OpensOnDrop>,
 }
 
 /// Pauses background work in user code: in a compaction filter factory that returns no filter, and in a merge

@@ -95,6 +95,25 @@ pub fn masked(text: &str) -> String {
     masked
 }
 
+/// `text` without the identities of databases, which are random: UUIDs.
+pub fn without_ids(text: &str) -> String {
+    let is_id = |word: &str| {
+        let parts: Vec<usize> = word.split('-').map(str::len).collect();
+        parts == [8, 4, 4, 4, 12] && word.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
+    };
+    let words = text.split_inclusive(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
+    let mut clean = String::new();
+    for word in words {
+        let id = word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+        clean.push_str(&if is_id(id) {
+            word.replace(id, "ID")
+        } else {
+            word.to_owned()
+        });
+    }
+    clean
+}
+
 /// The error for a script that uses a command wrongly.
 pub fn misuse(message: impl Into<String>) -> Error {
     Error::invalid_argument(format!("test: {}", message.into()))

@@ -16,4 +16,4 @@ macro_rules! scripts {
     };
 }
 
-scripts! { behaviour control ingestion lifecycle reads reports stalls styles }
+scripts! { behaviour compaction control ingestion lifecycle reads reports stalls styles wal }

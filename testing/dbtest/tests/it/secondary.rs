@@ -7,12 +7,10 @@ mod families;
 mod rocksdb;
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
 use base::SeqNo;
-use dbtest::by_hand::flush;
 use dbtest::settings;
 use esker::{
     ColumnFamily, ColumnFamilyOptions, Db, DbIterator, ErrorKind, Options, ReadOptions, Snapshot, WriteBatch,
@@ -22,7 +20,7 @@ use tempfile::TempDir;
 use testkit::TestRng;
 use testkit::model::{Model, Op, Row};
 use vfs::fault::Action;
-use vfs::{FaultFs, FileSystem, MemFs, PosixFs, Rule};
+use vfs::{FaultFs, MemFs, PosixFs, Rule};
 
 const PRIMARY: &str = "/primary";
 
@@ -718,100 +716,6 @@ fn opened_beside_a_reopening(nth: u64) -> bool {
 fn a_reopening_at_any_operation_of_an_open_hides_no_row() {
     let operations = (0..).find(|&nth| !opened_beside_a_reopening(nth));
     assert!(operations > Some(10), "an open has {operations:?} operations");
-}
-
-#[test]
-fn rows_without_wal_are_seen_when_they_are_flushed() {
-    let mem = Arc::new(MemFs::new());
-    let options = Options {
-        create_if_missing: true,
-        fs: mem,
-        ..Options::default()
-    };
-    let db = Db::open(&options, PRIMARY).unwrap();
-    let secondary = Db::open_as_secondary(&options, PRIMARY, SECONDARY).unwrap();
-    let unlogged = WriteOptions {
-        disable_wal: true,
-        ..WriteOptions::default()
-    };
-    let family = db.default_column_family();
-    db.put_cf_opt(&family, b"quiet", b"1", &unlogged).unwrap();
-    db.put(b"loud", b"2").unwrap();
-    secondary.try_catch_up_with_primary().unwrap();
-    assert_eq!(secondary.get(b"quiet").unwrap(), None);
-    assert_eq!(secondary.get(b"loud").unwrap().as_deref(), Some(&b"2"[..]));
-    flush(&db);
-    secondary.try_catch_up_with_primary().unwrap();
-    assert_eq!(secondary.get(b"quiet").unwrap().as_deref(), Some(&b"1"[..]));
-}
-
-#[test]
-fn another_database_in_its_place_is_an_error_and_the_rows_stay() {
-    let (mem, clock) = (Arc::new(MemFs::new()), Arc::new(esker::ManualClock::default()));
-    let options = Options {
-        create_if_missing: true,
-        fs: mem,
-        clock: clock.clone(),
-        ..Options::default()
-    };
-    let db = Db::open(&options, PRIMARY).unwrap();
-    db.put(b"key", b"old").unwrap();
-    let secondary = Db::open_as_secondary(&options, PRIMARY, SECONDARY).unwrap();
-    db.close().unwrap();
-    Db::destroy(&options, PRIMARY).unwrap();
-    let error = secondary.try_catch_up_with_primary().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-    let db = Db::open(&options, PRIMARY).unwrap();
-    db.put(b"key", b"new").unwrap();
-    db.put(b"other", b"new").unwrap();
-    clock.advance(std::time::Duration::from_micros(3));
-    let error = secondary.try_catch_up_with_primary().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
-    assert_eq!(secondary.get(b"key").unwrap().as_deref(), Some(&b"old"[..]));
-    let status = secondary.catch_up_status().unwrap();
-    assert_eq!((status.catch_ups, status.failures), (1, 2));
-    assert!(status.last_error.is_some());
-    let property = |name: &str| secondary.property(&secondary.default_column_family(), name);
-    assert_eq!(property("esker.secondary-sequence-number").as_deref(), Some("1"));
-    clock.advance(std::time::Duration::from_micros(7));
-    assert_eq!(property("esker.secondary-age-micros").as_deref(), Some("10"));
-    let told = property("esker.secondary").unwrap();
-    assert!(
-        told.starts_with(
-            "sequence number 1, caught up at 0.000000 s, 1 catch-ups, 2 failed; the last one: Corruption"
-        ),
-        "{told}"
-    );
-}
-
-#[test]
-fn a_secondary_refuses_what_would_write() {
-    let mem = Arc::new(MemFs::new());
-    let options = Options {
-        create_if_missing: true,
-        fs: mem.clone(),
-        ..Options::default()
-    };
-    let missing = Db::open_as_secondary(&options, PRIMARY, SECONDARY).unwrap_err();
-    assert_eq!(missing.kind(), ErrorKind::NoDatabase);
-    assert!(!mem.exists(Path::new(PRIMARY)).unwrap());
-    let db = Db::open(&options, PRIMARY).unwrap();
-    assert!(Db::open_as_secondary(&options, PRIMARY, PRIMARY).is_err());
-    let secondary = Db::open_as_secondary(&options, PRIMARY, SECONDARY).unwrap();
-    let family = secondary.default_column_family();
-    let refused = [
-        secondary.put(b"key", b"value"),
-        secondary.flush(),
-        secondary.compact_range_cf(&family, None, None),
-        secondary
-            .create_column_family("new", &options.column_family)
-            .map(drop),
-        db.try_catch_up_with_primary(),
-    ];
-    for result in refused {
-        assert_eq!(result.unwrap_err().kind(), ErrorKind::NotSupported);
-    }
-    assert!(db.catch_up_status().is_none());
 }
 
 #[test]

@@ -4,14 +4,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use dbtest::by_hand::{at_once, compact, flush_and_settle, rewrite_family};
+use dbtest::by_hand::{compact, flush_and_settle};
 use dbtest::events::Recorder;
 use dbtest::{files, settings};
 use esker::{
-    CollectorContext, ColumnFamilyOptions, CompactOnDeletionCollectorFactory, CompactionFilter,
-    CompactionFilterFactory, Db, Decision, EntryType, Event, FilterContext, Options, OptionsFile,
-    ReadOptions, SeqNo, Snapshot, SstPartitionerFixedPrefixFactory, TableFileCreationReason,
-    TablePropertiesCollector, TablePropertiesCollectorFactory, ValueType,
+    CollectorContext, CompactOnDeletionCollectorFactory, CompactionFilter, CompactionFilterFactory, Db,
+    Decision, EntryType, Event, FilterContext, Options, OptionsFile, SeqNo, SstPartitionerFixedPrefixFactory,
+    TableFileCreationReason, TablePropertiesCollector, TablePropertiesCollectorFactory, ValueType,
 };
 use tempfile::TempDir;
 use testkit::oracle;
@@ -394,117 +393,4 @@ fn tables_tell_their_properties_by_path() {
     assert_eq!(within(&[(b"c", b"c"), (b"a", b"b")]), [2, 2]);
     assert_eq!(within(&[(b"e", b"y")]), [1]);
     assert!(within(&[(b"e", b"f")]).is_empty() && within(&[]).is_empty());
-}
-
-#[test]
-fn files_under_a_range_tombstone_are_dropped_unread() {
-    let (options, told) = options();
-    let db = Db::open(&options, "/db").unwrap();
-    let family = db.default_column_family();
-    put_all(&db, &["a", "b", "c"]);
-    flush_and_settle(&db);
-    compact(&db);
-    let snapshot = db.snapshot();
-    db.delete_range_cf(&family, b"a", b"d").unwrap();
-    flush_and_settle(&db);
-    assert_eq!(keys(&db), "");
-    assert_eq!(db.live_files().len(), 2, "a snapshot sees what it covers");
-    let held = ReadOptions {
-        snapshot: Some(snapshot.clone()),
-        ..ReadOptions::default()
-    };
-    assert!(db.get_cf_opt(&family, b"b", &held).unwrap().is_some());
-    drop(held);
-    drop(snapshot);
-    put_all(&db, &["x"]);
-    flush_and_settle(&db);
-    let levels: Vec<usize> = db.live_files().iter().map(|file| file.level).collect();
-    assert_eq!(levels, [0], "the tombstone has nothing left to cover");
-    assert_eq!(keys(&db), "x");
-    db.close().unwrap();
-    let mut plans = told.reasons.all();
-    // The file of the key `x` is compacted too if it existed when the engine noticed the release of the
-    // snapshot.
-    plans.dedup();
-    assert_eq!(
-        plans,
-        [
-            "ManualCompaction",
-            "FilesCoveredByRangeTombstone",
-            "BottommostFiles"
-        ]
-    );
-}
-
-/// Creates a table at the bottom with a deletion, another row, and a version that only the snapshot sees.
-fn delete_under_a_snapshot(db: &Db) -> Snapshot {
-    put_all(db, &["a", "b"]);
-    flush_and_settle(db);
-    let snapshot = db.snapshot();
-    db.delete(b"a").unwrap();
-    flush_and_settle(db);
-    compact(db);
-    snapshot
-}
-
-/// The number of entries in tables of the default family, including every version and deletion.
-fn entries(db: &Db) -> u64 {
-    let files = db.live_files().into_iter();
-    files
-        .filter(|file| file.column_family == "default")
-        .map(|file| file.num_entries)
-        .sum()
-}
-
-#[test]
-fn waiting_for_compactions_is_waiting_for_what_a_released_snapshot_makes_due() {
-    let (options, _) = options();
-    let db = Db::open(&options, "/db").unwrap();
-    let snapshot = delete_under_a_snapshot(&db);
-    assert_eq!(entries(&db), 3);
-    drop(snapshot);
-    db.wait_for_compact().unwrap();
-    assert_eq!(entries(&db), 1);
-}
-
-#[test]
-fn what_only_a_released_snapshot_saw_goes_though_nothing_was_written_since() {
-    let (options, told) = options();
-    let db = Db::open(&options, "/db").unwrap();
-    let other = db
-        .create_column_family("other", &ColumnFamilyOptions::default())
-        .unwrap();
-    db.put_cf(&other, b"o", b"of another family").unwrap();
-    db.flush_cf_opt(std::slice::from_ref(&other), &at_once()).unwrap();
-    let snapshot = delete_under_a_snapshot(&db);
-    assert_eq!(entries(&db), 3);
-    drop(snapshot);
-    // Released snapshots are noticed at the end of any job.
-    rewrite_family(&db, &other);
-    while entries(&db) != 1 {
-        std::thread::yield_now();
-    }
-    db.close().unwrap();
-    // The compaction is reported before or after the job that has noticed the release.
-    let plans = told.reasons.all();
-    assert!(
-        plans.iter().any(|reason| reason == "BottommostFiles"),
-        "{plans:?}"
-    );
-}
-
-#[test]
-fn what_only_a_released_snapshot_saw_goes_from_the_bottom() {
-    let (options, told) = options();
-    let db = Db::open(&options, "/db").unwrap();
-    let snapshot = delete_under_a_snapshot(&db);
-    assert_eq!(told.reasons.all().last().unwrap(), "ManualCompaction");
-    assert_eq!(entries(&db), 3);
-    drop(snapshot);
-    put_all(&db, &["x"]);
-    flush_and_settle(&db);
-    let last = db.live_files().into_iter().find(|file| file.level == 6).unwrap();
-    assert_eq!(last.num_entries, 1);
-    db.close().unwrap();
-    assert_eq!(told.reasons.all().last().unwrap(), "BottommostFiles");
 }

@@ -4,7 +4,6 @@ mod block_copy;
 mod compactions_rest;
 mod delete_files;
 mod hooks;
-mod range_delete_sizes;
 mod recent_rows;
 mod remote;
 mod seqno_to_time;

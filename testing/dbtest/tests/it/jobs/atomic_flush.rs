@@ -170,26 +170,6 @@ fn recovery_drops_a_group_that_is_not_whole() {
 }
 
 #[test]
-fn rows_with_a_wal_come_back_too() {
-    let fs = MemFs::new();
-    let db = open(&options(Arc::new(fs.clone())), Path::new(DIR));
-    write(&db, 1, 100).unwrap();
-    let families = families(&db);
-    db.put_cf(&families[1], b"logged", b"row").unwrap();
-    db.flush_cf(&families).unwrap();
-    db.put_cf(&families[2], b"logged", b"row").unwrap();
-    write(&db, 2, 100).unwrap();
-    let image = fs.process_death_clone();
-    let db = Db::open(&options(Arc::new(image)), DIR).unwrap();
-    assert_eq!(numbers(&db), [1, 1, 1]);
-    for family in &FAMILIES[1..] {
-        let family = db.column_family(family).unwrap();
-        let row = db.get_cf(&family, b"logged").unwrap();
-        assert_eq!(row.as_deref(), Some(&b"row"[..]), "{}", family.name());
-    }
-}
-
-#[test]
 fn one_full_memtable_flushes_every_family() {
     let events = Recorder::events();
     let options = Options {

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use base::filename::{self, FileKind};
-use dbtest::by_hand::{compact, everything, flush};
+use dbtest::by_hand::{everything, flush};
 use dbtest::events::Recorder;
 use esker::{
     CompactRangeOptions, CompressionType, Db, Event, InfoLogLevel, Logger, NullLogger, Options,
@@ -323,66 +323,6 @@ fn writers_that_wait_for_a_flush_are_told_of() {
     wait_for("[default] Writes go on");
     writer.join().unwrap();
     drop(db);
-}
-
-#[test]
-fn whoever_opens_begins_one_and_whoever_only_reads_does_not() {
-    let fs = MemFs::new();
-    let options = options(&fs);
-    for opens in 1..4 {
-        let db = Db::open(&options, DIR).unwrap();
-        assert_eq!(info_logs(&fs, DIR).len(), opens);
-        // An open that fails because the database is locked does not rename the info log of the process that
-        // has it open.
-        assert!(Db::open(&options, DIR).is_err());
-        assert_eq!(info_logs(&fs, DIR).len(), opens);
-        db.close().unwrap();
-    }
-    let before = info_logs(&fs, DIR);
-    drop(Db::open_read_only(&options, DIR).unwrap());
-    assert_eq!(info_logs(&fs, DIR), before);
-    let secondary = Db::open_as_secondary(&options, DIR, "/second").unwrap();
-    assert_eq!(info_logs(&fs, DIR), before);
-    assert_eq!(info_logs(&fs, "/second"), ["LOG"]);
-    drop(secondary);
-
-    let kept = Options {
-        keep_log_file_num: 2,
-        ..options.clone()
-    };
-    drop(Db::open(&kept, DIR).unwrap());
-    assert_eq!(info_logs(&fs, DIR).len(), 2);
-    let db = Db::open(&options, DIR).unwrap();
-    db.create_checkpoint(Path::new("/copy"), &Default::default())
-        .unwrap();
-    drop(db);
-    assert!(info_logs(&fs, "/copy").is_empty());
-    Db::destroy(&options, DIR).unwrap();
-    assert!(!fs.exists(Path::new(DIR)).unwrap());
-}
-
-#[test]
-fn compactions_count_entries_of_files_of_an_earlier_open() {
-    let fs = MemFs::new();
-    let options = options(&fs);
-    let db = Db::open(&options, DIR).unwrap();
-    for _ in 0..2 {
-        for key in 0..100u32 {
-            db.put(key.to_be_bytes(), b"value").unwrap();
-        }
-        flush(&db);
-    }
-    db.close().unwrap();
-    let db = Db::open(&options, DIR).unwrap();
-    compact(&db);
-    drop(db);
-    let events = event_lines(&log_of(&fs));
-    let ended = events
-        .iter()
-        .find(|event| event["event"] == "compaction_finished");
-    let ended = ended.expect("a compaction");
-    assert_eq!(ended["num_input_records"], 200);
-    assert_eq!(ended["num_output_records"], 100);
 }
 
 #[test]

@@ -58,43 +58,6 @@ fn a_flush_waits_for_listeners_if_it_is_asked_to() {
 }
 
 #[test]
-fn a_memtable_is_sealed_before_it_is_flushed() {
-    let events = Recorder::events();
-    let db = Db::open(&options(Arc::new(MemFs::new()), events.clone()), "/db").unwrap();
-    flush(&db);
-    assert!(
-        !events
-            .all()
-            .iter()
-            .any(|event| matches!(event, Event::MemtableSealed { .. })),
-        "an empty one is not"
-    );
-    fill(&db);
-    let told = events.all();
-    let sealed: Vec<_> = told
-        .iter()
-        .filter_map(|event| match event {
-            Event::MemtableSealed {
-                family,
-                first_seqno,
-                entries,
-                deletes,
-                data_bytes,
-                ..
-            } => Some((&**family, *first_seqno, *entries, *deletes, *data_bytes > 80_000)),
-            _ => None,
-        })
-        .collect();
-    let expected = [1, 402, 803].map(|first| ("default", first, 401, 1, true));
-    assert_eq!(sealed, expected);
-    let at = |wanted: fn(&Event) -> bool| told.iter().position(wanted).unwrap();
-    assert!(
-        at(|event| matches!(event, Event::MemtableSealed { .. }))
-            < at(|event| matches!(event, Event::Flushed { .. }))
-    );
-}
-
-#[test]
 fn each_range_of_a_compaction_is_told_of_when_it_begins_and_when_it_is_written() {
     let mem = MemFs::new();
     let faults = FaultFs::new(Arc::new(mem));

@@ -1,18 +1,11 @@
 //! The WAL under control of the user: `manual_wal_flush`, `flush_wal`, `sync_wal`, `lock_wal`.
 
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 
 use base::env::Rng;
-use dbtest::by_hand::flush;
 use dbtest::crash::{any_loss, dump};
-use esker::{
-    CheckpointOptions, ColumnFamilyOptions, Db, ErrorKind, IngestExternalFileOptions, Options, SstFileWriter,
-    WriteOptions,
-};
-use testkit::{Task, receive};
-use vfs::{Action, FaultFs, FileSystem, LogFs, MemFs, Op, Rule};
+use esker::{ColumnFamilyOptions, Db, Options, WriteOptions};
+use vfs::{FileSystem, LogFs, MemFs};
 
 const DIR: &str = "/db";
 
@@ -85,19 +78,6 @@ fn what_is_not_flushed_dies_with_the_process() {
     assert_eq!(survivors(mem), 300, "a close loses nothing");
 }
 
-/// The buffer has one MiB: the oldest bytes beyond it are written to the kernel automatically.
-#[test]
-fn a_long_wait_for_a_flush_keeps_a_mebibyte_at_most() {
-    let mem = MemFs::new();
-    let db = Db::open(&options(Arc::new(mem.clone())), DIR).unwrap();
-    let value = vec![7; 10_000];
-    for number in 0..500 {
-        db.put(key(number), &value).unwrap();
-    }
-    let survivors = survivors(mem.process_death_clone());
-    assert!((390..500).contains(&survivors), "{survivors}");
-}
-
 /// Flushes of memtables sync WALs, but not the contents of the buffer.
 #[test]
 fn syncs_make_durable_what_was_not_flushed() {
@@ -125,126 +105,4 @@ fn syncs_make_durable_what_was_not_flushed() {
             assert_eq!(survivors(left), next);
         }
     }
-}
-
-#[test]
-fn what_is_not_flushed_is_in_checkpoints() {
-    let mem = MemFs::new();
-    let db = Db::open(&options(Arc::new(mem.clone())), DIR).unwrap();
-    put(&db, 0, 10);
-    let logged = CheckpointOptions {
-        log_size_for_flush: u64::MAX,
-    };
-    db.create_checkpoint("/checkpoint", &logged).unwrap();
-    let copy = Db::open(&options(Arc::new(mem)), "/checkpoint").unwrap();
-    assert_eq!(dump(&copy).unwrap(), dump(&db).unwrap());
-}
-
-#[test]
-fn a_flush_of_the_wal_that_had_no_room_is_resumed_from() {
-    for synced in [false, true] {
-        let mem = MemFs::new();
-        let faults = FaultFs::new(Arc::new(mem.clone()));
-        let db = Db::open(&options(Arc::new(faults.clone())), DIR).unwrap();
-        put(&db, 0, 50);
-        let rule = Rule::new(Action::Fail(ErrorKind::NoSpace));
-        faults.add(rule.on([Op::Append]).path_ends_with(".log"));
-        if synced {
-            let write = WriteOptions {
-                sync: true,
-                ..WriteOptions::default()
-            };
-            let error = db.put_cf_opt(&db.default_column_family(), b"never", b"", &write);
-            assert_eq!(error.unwrap_err().kind(), ErrorKind::NoSpace);
-        } else {
-            assert_eq!(db.flush_wal(false).unwrap_err().kind(), ErrorKind::NoSpace);
-        }
-        assert_eq!(db.put(b"x", b"y").unwrap_err().kind(), ErrorKind::ReadOnly);
-        assert_eq!(db.flush_wal(false).unwrap_err().kind(), ErrorKind::ReadOnly);
-        db.resume().unwrap_err();
-        faults.clear_rules();
-        db.resume().unwrap();
-        put(&db, 50, 60);
-        db.flush_wal(true).unwrap();
-        assert_eq!(survivors(mem.process_death_clone()), 60);
-    }
-}
-
-#[test]
-fn nobody_writes_while_the_wal_is_locked() {
-    let mem = MemFs::new();
-    let db = Db::open(&options(Arc::new(mem.clone())), DIR).unwrap();
-    let family = db.default_column_family();
-    assert_eq!(db.unlock_wal().unwrap_err().kind(), ErrorKind::Aborted);
-    put(&db, 0, 10);
-    db.lock_wal().unwrap();
-    assert_eq!(
-        survivors(mem.process_death_clone()),
-        10,
-        "what was written is flushed"
-    );
-    db.lock_wal().unwrap();
-    let before = db.latest_sequence_number();
-    let hurried = WriteOptions {
-        no_slowdown: true,
-        ..WriteOptions::default()
-    };
-    let error = db.put_cf_opt(&family, b"x", b"y", &hurried).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Incomplete);
-
-    let path = Path::new("/outside.sst");
-    let mut writer = SstFileWriter::new(&options(Arc::new(mem.clone())));
-    writer.open(path).unwrap();
-    writer.put(b"ingested", b"1").unwrap();
-    writer.finish().unwrap();
-    let (done, heard) = channel();
-    let (begin, begun) = channel();
-    std::thread::scope(|scope| {
-        for number in 10..12 {
-            let (db, done, begin) = (db.clone(), done.clone(), begin.clone());
-            scope.spawn(move || {
-                begin.send(Task::current()).unwrap();
-                put(&db, number, number + 1);
-                done.send(()).unwrap();
-            });
-        }
-        let (ingesting, done) = (db.clone(), done.clone());
-        scope.spawn(move || {
-            begin.send(Task::current()).unwrap();
-            let options = IngestExternalFileOptions::default();
-            ingesting.ingest_external_file(&[path], &options).unwrap();
-            done.send(()).unwrap();
-        });
-        // While the WAL is locked, operations other than writes continue.
-        flush(&db);
-        let logged = CheckpointOptions {
-            log_size_for_flush: u64::MAX,
-        };
-        db.create_checkpoint("/checkpoint", &logged).unwrap();
-        assert_eq!(db.get(key(3)).unwrap().unwrap(), b"value");
-        let waiting: Vec<Task> = (0..3).map(|_| receive("a writer", &begun)).collect();
-        waiting.iter().for_each(Task::wait_until_asleep);
-        heard.try_recv().unwrap_err();
-        db.unlock_wal().unwrap();
-        waiting.iter().for_each(Task::wait_until_asleep);
-        heard.try_recv().unwrap_err();
-        assert_eq!(db.latest_sequence_number(), before);
-        db.unlock_wal().unwrap();
-        for _ in 0..3 {
-            receive("the end of a write", &heard);
-        }
-    });
-    assert_eq!(dump(&db).unwrap()["default"].len(), 13);
-    assert_eq!(db.unlock_wal().unwrap_err().kind(), ErrorKind::Aborted);
-}
-
-#[test]
-fn a_close_lets_those_go_who_wait_for_the_wal() {
-    let db = Db::open(&options(Arc::new(MemFs::new())), DIR).unwrap();
-    db.lock_wal().unwrap();
-    std::thread::scope(|scope| {
-        let writes = scope.spawn(|| db.put(b"x", b"y"));
-        db.close().unwrap();
-        writes.join().unwrap().unwrap_err();
-    });
 }
