@@ -26,6 +26,19 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "panics_in_writes"]),
     },
     Canary {
+        name: "a write goes on after one beside it whose comparator panicked",
+        file: "crates/engine/src/write/pipeline.rs",
+        right: "        if let Err(error) = &inserted {\n",
+        wrong: "        if let Err(error) = &inserted\n            && error.kind() != ErrorKind::Panicked\n        {\n",
+        caught_by: Tests(&[
+            "-p",
+            "esker-dbtest",
+            "--test",
+            "it",
+            "concurrent_inserts::nothing_behind_a_thread",
+        ]),
+    },
+    Canary {
         name: "an open whose comparator panics does not say at which record of a WAL",
         file: "crates/engine/src/lifecycle/recover/replay.rs",
         right: "catch_or_fail(|| self.replay_batch(state, operations))",
