@@ -32,6 +32,8 @@ pub struct Tally {
     power_losses: u64,
     /// The number of file system operations with an injected failure.
     faults: u64,
+    /// The number of calls of user code that panicked.
+    panics: u64,
 }
 
 impl fmt::Display for Tally {
@@ -42,11 +44,12 @@ impl fmt::Display for Tally {
             process_deaths,
             power_losses,
             faults,
+            panics,
             ..
         } = self;
         write!(
             f,
-            "{databases} databases, {operations} operations, {process_deaths} deaths of their process, {power_losses} losses of power, {faults} failures"
+            "{databases} databases, {operations} operations, {process_deaths} deaths of their process, {power_losses} losses of power, {faults} failures, {panics} panics"
         )
     }
 }
@@ -64,6 +67,7 @@ impl Tally {
                 ("process_deaths", self.process_deaths),
                 ("power_losses", self.power_losses),
                 ("faults", self.faults),
+                ("panics", self.panics),
             ],
         );
     }
@@ -182,6 +186,7 @@ impl Life {
         tally.option_sets += 1;
         tally.operations += counted.all();
         tally.faults += stress.faults.as_ref().map_or(0, Faults::injected);
+        tally.panics += stress.faults.as_ref().map_or(0, Faults::panics);
         match outcome {
             // Errors after the death are expected, but corruption and wrong results are not.
             Err(Failure::Error(error)) if died && error.kind() != ErrorKind::Corruption => {}
