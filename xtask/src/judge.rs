@@ -74,7 +74,7 @@ const JUDGES: &[Judge] = &[
     },
     Judge {
         name: "turns",
-        source: "ours: one program linked to Debian's librocksdb 7.8, that library and ours in turn over one directory",
+        source: "ours: one program linked to Debian's librocksdb 7.8, that library and ours in turn over one directory, with prepared transactions and archived WALs",
         over: "the shared library as 7.8",
         tests: turns::FEW,
         floor: turns::FEW,

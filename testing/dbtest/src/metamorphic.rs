@@ -36,10 +36,10 @@ pub struct Plan {
 pub struct FamilyPlan {
     /// The name of the family in the database.
     pub name: String,
-    /// The name of the family's comparator, for [`settings::comparator`](crate::settings::comparator).
+    /// The name of the family's comparator, for [`settings::comparator`].
     pub comparator: &'static str,
     /// The name of the family's merge operator, for
-    /// [`settings::merge_operator`](crate::settings::merge_operator), or `nullptr`.
+    /// [`settings::merge_operator`], or `nullptr`.
     pub merge_operator: &'static str,
 }
 

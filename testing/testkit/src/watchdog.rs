@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The time between two checks of a watchdog.
 const LOOK: Duration = Duration::from_millis(50);
@@ -97,16 +97,6 @@ pub fn receive<T>(what: &str, from: &Receiver<T>) -> T {
         Err(RecvTimeoutError::Timeout) => panic!("waited in vain for {what}"),
         Err(RecvTimeoutError::Disconnected) => panic!("the sender of {what} has ended"),
     }
-}
-
-/// Runs an operation that must take at least `least`. There is no upper bound: a slow machine passes.
-#[track_caller]
-pub fn takes_at_least<T>(least: Duration, what: impl FnOnce() -> T) -> T {
-    let start = Instant::now();
-    let done = what();
-    let took = start.elapsed();
-    assert!(took >= least, "over in {took:?}, and not in {least:?} or more");
-    done
 }
 
 /// A thread of this process, for others to observe.

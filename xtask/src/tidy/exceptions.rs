@@ -153,11 +153,6 @@ pub const EXCEPTIONS: &[Exception] = &[
         reason: "the watchdog of tests, which must not depend on the code that it watches",
     },
     Exception {
-        rule: "clock",
-        path: "testing/testkit/src/watchdog.rs",
-        reason: "the least time that something takes, by the machine's clock",
-    },
-    Exception {
         rule: "exit",
         path: "testing/testkit/src/watchdog.rs",
         reason: "a test that hangs ends with its process",
