@@ -302,17 +302,22 @@ fn rows_lost_with_a_damaged_wal_are_told() {
     );
 }
 
-/// Readers see committed sections, whichever WAL they are in, and no prepared ones.
-#[test]
-fn prepared_transactions_are_looked_past() {
-    let place = tempfile::tempdir().unwrap();
-    let dir = place.path().join("db");
+/// Creates a database whose transactions may have two phases.
+fn with_two_phases(dir: &Path) -> Db {
     let options = Options {
         create_if_missing: true,
         allow_2pc: true,
         ..Options::default()
     };
-    let db = Db::open(&options, &dir).unwrap();
+    Db::open(&options, dir).unwrap()
+}
+
+/// Readers see committed sections, whichever WAL they are in, and no prepared ones.
+#[test]
+fn prepared_transactions_are_looked_past() {
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("db");
+    let db = with_two_phases(&dir);
     let write = WriteOptions::default();
     let batch = |key: &[u8]| {
         let mut batch = WriteBatch::new();
@@ -352,12 +357,7 @@ fn prepared_transactions_are_looked_past() {
 fn wals_show_the_marks_of_transactions() {
     let place = tempfile::tempdir().unwrap();
     let dir = place.path().join("db");
-    let options = Options {
-        create_if_missing: true,
-        allow_2pc: true,
-        ..Options::default()
-    };
-    let db = Db::open(&options, &dir).unwrap();
+    let db = with_two_phases(&dir);
     let write = WriteOptions::default();
     let mut row = WriteBatch::new();
     row.put(b"k", b"v");
