@@ -165,6 +165,15 @@ pub trait FileSystem: Send + Sync + Debug {
     /// The length of a file in bytes. For a log open for writing, it includes the zeros it was extended by.
     fn size(&self, path: &Path) -> Result<u64>;
 
+    /// Same as [`size`](FileSystem::size), but 0 for a damaged file whose size cannot be found, such as an
+    /// encrypted file that lost its header with the power. For files that are only counted or deleted.
+    fn size_or_zero(&self, path: &Path) -> Result<u64> {
+        match self.size(path) {
+            Err(error) if error.is_corruption() => Ok(0),
+            size => size,
+        }
+    }
+
     /// The time the file was last written to, in Unix seconds.
     fn modified_seconds(&self, path: &Path) -> Result<u64>;
 

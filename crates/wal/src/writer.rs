@@ -125,14 +125,21 @@ impl Writer {
         Ok(())
     }
 
-    /// Passes all kept records to the file; on failure they stay kept.
+    /// Passes all kept records to the file; on failure they stay kept. After a panic of user code in the
+    /// append they do not: an observer of the file panics when the records are in it, and they must not get
+    /// there twice.
     fn hand_over(&mut self) -> Result<()> {
-        if !self.unflushed.is_empty() {
-            self.file.append(&self.unflushed)?;
-            self.unflushed.clear();
-            self.unflushed.shrink_to(BUFFER);
+        let mut records = std::mem::take(&mut self.unflushed);
+        let mut appended = Ok(());
+        if !records.is_empty() {
+            appended = self.file.append(&records);
         }
-        Ok(())
+        if appended.is_ok() {
+            records.clear();
+            records.shrink_to(BUFFER);
+        }
+        self.unflushed = records;
+        appended
     }
 
     fn typed(&self, ty: RecordType) -> RecordType {

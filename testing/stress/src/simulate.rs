@@ -109,6 +109,7 @@ pub fn one_database(
         fs: MemFs::new(),
         expected: None,
         all_acknowledged: true,
+        lost_power: false,
         death: "before it began".to_owned(),
     };
     for number in 0..=lives.max(1) {
@@ -145,6 +146,8 @@ struct Life {
     /// True if, since the expected state was last known to be right, only processes died, none of which
     /// buffered a part of the WAL.
     all_acknowledged: bool,
+    /// True if the power was lost in one of the lives.
+    lost_power: bool,
     /// The description of the last simulated kill.
     death: String,
 }
@@ -178,6 +181,7 @@ impl Life {
         let expected = expected.unwrap_or_else(|| Arc::new(ExpectedState::in_memory(families, keys, true)));
         let mut stress = Stress::new(*flags, options, PathBuf::from(DIR), expected);
         stress.all_acknowledged = self.all_acknowledged;
+        stress.lost_power = self.lost_power;
         let points = fs.clone();
         stress.memory = Some((self.fs.clone(), Box::new(move || points.is_dead())));
         let counted = Counted::quietly();
@@ -211,6 +215,7 @@ impl Life {
         }
         self.all_acknowledged =
             keep.is_none() && !stress.flags.holds_back() && (self.all_acknowledged || stress.has_recovered());
+        self.lost_power |= keep.is_some();
         self.death = match keep {
             None => format!("with its process {}", left.point),
             Some(keep) => format!("with the power {}, {keep:?}", left.point),

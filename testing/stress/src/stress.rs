@@ -53,6 +53,8 @@ pub struct Stress {
     /// True if the process that had the database before lost no more than itself: with a WAL, every write
     /// that returned has survived.
     pub all_acknowledged: bool,
+    /// True if the power was lost in an earlier life of the database.
+    pub lost_power: bool,
     /// The file system in memory below the database, if it has one, and whether it is dead.
     pub memory: Option<Memory>,
     /// The injected failures.
@@ -113,6 +115,7 @@ impl Stress {
             expected,
             families,
             all_acknowledged: false,
+            lost_power: false,
             memory: None,
             canceled: Arc::default(),
             wal_dirs,

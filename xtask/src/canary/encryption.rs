@@ -3,6 +3,7 @@
 use super::Canary;
 use super::Catcher::Tests;
 
+const DATABASES: &[&str] = &["-p", "esker-encryption", "--test", "it", "databases::"];
 const FILES: &[&str] = &["-p", "esker-encryption", "--test", "it", "files::"];
 
 pub(super) const CANARIES: &[Canary] = &[
@@ -33,6 +34,20 @@ pub(super) const CANARIES: &[Canary] = &[
         right: "(len == BLOCK || is_hole(block_start)?)",
         wrong: "(len == BLOCK || is_hole(block_start)? && false)",
         caught_by: Tests(FILES),
+    },
+    Canary {
+        name: "a leftover file without a header keeps a database from opening",
+        file: "crates/vfs/src/file_system.rs",
+        right: "            Err(error) if error.is_corruption() => Ok(0),\n",
+        wrong: "",
+        caught_by: Tests(DATABASES),
+    },
+    Canary {
+        name: "a damaged probe keeps a copy from opening",
+        file: "crates/engine/src/lifecycle/wal_dir.rs",
+        right: "        Err(error) if error.is_corruption() => Ok(false),\n",
+        wrong: "",
+        caught_by: Tests(DATABASES),
     },
     Canary {
         name: "a file without a header is an error after a crash",

@@ -81,8 +81,8 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a cursor keeps no WAL of a section that is outstanding",
         file: "crates/engine/src/db/feed/stream.rs",
-        right: "        self.section_wals.values().copied().chain(current).min()\n",
-        wrong: "        current\n",
+        right: "        self.section_wals.values().copied().chain(self.reading()).min()\n",
+        wrong: "        self.reading()\n",
         caught_by: Tests(FEEDS),
     },
     Canary {
@@ -90,6 +90,20 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/db/feed/mod.rs",
         right: "is_some_and(|(from, _)| *from <= position)",
         wrong: "is_some_and(|(from, _)| *from <= position + 100)",
+        caught_by: Tests(FEEDS),
+    },
+    Canary {
+        name: "damage in a WAL before the one that a cursor came to is a gap",
+        file: "crates/engine/src/db/feed/mod.rs",
+        right: "damage.is_some_and(|(wal, _)| wal >= self.read)",
+        wrong: "damage.is_some()",
+        caught_by: Tests(FEEDS),
+    },
+    Canary {
+        name: "sequence numbers that go back behind a cursor are no gap",
+        file: "crates/engine/src/db/feed/mod.rs",
+        right: "damage.is_some_and(|(wal, _)| wal >= self.read)",
+        wrong: "damage.is_some_and(|(wal, _)| wal > self.read)",
         caught_by: Tests(FEEDS),
     },
     Canary {

@@ -19,6 +19,13 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "panics_in_writes"]),
     },
     Canary {
+        name: "records of the WAL that a listener panicked behind are appended again",
+        file: "crates/wal/src/writer.rs",
+        right: "        let mut records = std::mem::take(&mut self.unflushed);\n",
+        wrong: "        let mut records = self.unflushed.clone();\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "panics_in_writes"]),
+    },
+    Canary {
         name: "a write goes on after one whose comparator panicked behind its WAL record",
         file: "crates/engine/src/write/pipeline.rs",
         right: "        self.latch(action, error.clone());\n        error\n    }\n",

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::env::Rng;
-use esker::{CompactRangeOptions, Db, Options, WriteOptions};
+use esker::{CompactRangeOptions, Db, Options, SstFileManager, SstFileManagerOptions, WriteOptions};
 use esker_encryption::{EncryptedFs, KeyRing, decrypt_directory};
 use vfs::{FileSystem, MemFs, UnsyncedPolicy};
 
@@ -128,6 +128,65 @@ fn synced_rows_survive_a_loss_of_power() {
         mem = crashed;
         durable = durable.min(written);
     }
+}
+
+/// A power loss may take the header of a file that was never synced, and leave bytes after it. Leftover tables,
+/// trash and archived WALs like that are counted and deleted, and do not keep the database from opening.
+#[test]
+fn leftovers_without_a_header_do_not_keep_a_database_from_opening() {
+    let mem = MemFs::new();
+    let paced = SstFileManagerOptions {
+        rate_bytes_per_sec: 1 << 30,
+        max_trash_db_ratio: 1000.0,
+        ..SstFileManagerOptions::default()
+    };
+    let manager = SstFileManager::new(paced).unwrap();
+    let mut options = options(over(mem.clone()));
+    options.recycle_log_file_num = 0;
+    options.sst_file_manager = Some(manager.clone());
+    options.wal_size_limit_mb = 1;
+    let db = Db::open(&options, DIR).unwrap();
+    db.put("key", "value").unwrap();
+    db.flush().unwrap();
+    db.close().unwrap();
+    let headless = [&[0; 4096][..], b"what survived"].concat();
+    let (mut damaged, dir) = (Vec::new(), Path::new(DIR));
+    for name in ["000900.sst", "000901.sst.trash", "archive/000001.log"] {
+        mem.write_file(&dir.join(name), &headless).unwrap();
+        damaged.push(dir.join(name));
+    }
+    let db = Db::open(&options, DIR).unwrap();
+    assert_eq!(db.get("key").unwrap().as_deref(), Some(&b"value"[..]));
+    db.put("other", "value").unwrap();
+    db.flush().unwrap();
+    manager.wait_for_empty_trash();
+    db.close().unwrap();
+    let left: Vec<_> = damaged.iter().filter(|path| mem.exists(path).unwrap()).collect();
+    assert_eq!(left, [&dir.join("archive/000001.log")]);
+}
+
+/// A database is copied with its directory of WALs. The probe for one directory under two names finds a
+/// leftover file of its own name that lost its header.
+#[test]
+fn a_damaged_probe_is_not_the_one_just_written() {
+    let mem = MemFs::new();
+    let with_wals = |wal_dir: &str| Options {
+        wal_dir: wal_dir.to_owned(),
+        ..options(over(mem.clone()))
+    };
+    Db::open(&with_wals("/wals"), DIR).unwrap().close().unwrap();
+    for (from, to) in [(DIR, "/copy"), ("/wals", "/copied")] {
+        mem.create_dir_all(Path::new(to)).unwrap();
+        for path in files(&mem, Path::new(from)) {
+            let bytes = mem.read_file(&path).unwrap();
+            mem.write_file(&Path::new(to).join(path.file_name().unwrap()), &bytes)
+                .unwrap();
+        }
+    }
+    let headless = [&[0; 4096][..], b"what survived"].concat();
+    mem.write_file(Path::new("/wals/OWNER.tmp"), &headless).unwrap();
+    mem.write_file(Path::new("/db/000000.dbtmp"), &headless).unwrap();
+    Db::open(&with_wals("/copied"), "/copy").unwrap().close().unwrap();
 }
 
 /// A database is encrypted, and gets another master key, by compactions alone; then a plain copy is made.

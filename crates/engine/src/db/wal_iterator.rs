@@ -194,7 +194,11 @@ impl TransactionLogIterator {
             match self.expected {
                 None if update.is_before(self.wanted) => continue,
                 Some(expected) if expected != update.sequence => {
-                    return Err(gap(expected, update.sequence, self.stream.take_damage()));
+                    return Err(gap(
+                        expected,
+                        update.sequence,
+                        self.stream.take_damage().map(|(_, error)| error),
+                    ));
                 }
                 _ => {}
             }

@@ -116,7 +116,7 @@ impl Deletion {
             for name in names.iter().filter(|name| is_trash(name)) {
                 let path = dir.join(name);
                 if let Some(manager) = self.manager_of(&path) {
-                    manager.on_add_file(path.clone(), self.fs.size(&path)?);
+                    manager.on_add_file(path.clone(), self.fs.size_or_zero(&path)?);
                 }
                 self.delete(&path)?;
             }

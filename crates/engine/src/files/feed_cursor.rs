@@ -5,6 +5,7 @@
 //! esker.feed-cursor 1
 //! position 17                 the sequence number of the next row; those before are acknowledged
 //! keep 5                      the oldest WAL that is needed to go on from there
+//! read 6                      the WAL in which the feed came to the position; absent: the same
 //! budget 1073741824           bytes of archived WALs that are kept for it
 //! acknowledged 1795708942     seconds since 1970
 //! checksum 0badcafe           of the lines before
@@ -35,6 +36,9 @@ pub(crate) struct Cursor {
     pub position: SeqNo,
     /// The number of the oldest WAL that is needed to continue from `position`.
     pub keep: u64,
+    /// The number of the WAL in which the feed came to `position`. Damage in an older WAL hides no row from
+    /// `position` on.
+    pub read: u64,
     /// The maximum number of bytes of archived WALs that are kept for the cursor.
     pub budget: u64,
     /// The time of the last acknowledgement in seconds since 1970.
@@ -109,14 +113,17 @@ impl Cursor {
         let Cursor {
             position,
             keep,
+            read,
             budget,
             acknowledged,
             ..
         } = self;
-        let mut text = format!(
-            "{MAGIC}\nposition {position}\nkeep {keep}\nbudget {budget}\nacknowledged {acknowledged}\n"
-        );
+        let mut text = format!("{MAGIC}\nposition {position}\nkeep {keep}\n");
         // Writing to a string cannot fail.
+        if read != keep {
+            let _ = writeln!(text, "read {read}");
+        }
+        let _ = writeln!(text, "budget {budget}\nacknowledged {acknowledged}");
         let _ = writeln!(text, "checksum {:08x}", crc32c(text.as_bytes()));
         text
     }
@@ -124,19 +131,21 @@ impl Cursor {
     fn parse(name: &str, bytes: &[u8]) -> Result<Cursor> {
         let damaged = || Error::corruption("not a cursor of a change feed, or a damaged one");
         let text = std::str::from_utf8(bytes).map_err(|_| damaged())?;
-        let mut lines = text.lines();
+        let mut lines = text.lines().peekable();
         if lines.next() != Some(MAGIC) {
             return Err(damaged());
         }
         let mut number = |title: &str| {
-            let line = lines.next()?.strip_prefix(title)?;
-            line.strip_prefix(' ')?.parse().ok()
+            let line = lines.next_if(|line| line.starts_with(title))?;
+            line.strip_prefix(title)?.strip_prefix(' ')?.parse().ok()
         };
-        let mut next = |title| number(title).ok_or_else(damaged);
+        let mut next = |title: &str| number(title).ok_or_else(damaged);
+        let (position, keep) = (next("position")?, next("keep")?);
         let cursor = Cursor {
             name: name.to_owned(),
-            position: next("position")?,
-            keep: next("keep")?,
+            position,
+            keep,
+            read: next("read").unwrap_or(keep),
             budget: next("budget")?,
             acknowledged: next("acknowledged")?,
         };
@@ -180,9 +189,19 @@ mod tests {
             name: "replica-1".to_owned(),
             position: 17,
             keep: 5,
+            read: 6,
             budget: 1 << 30,
             acknowledged: 1_795_708_942,
         };
+        let before = Cursor {
+            read: 5,
+            ..cursor.clone()
+        };
+        assert!(!before.text().contains("read"));
+        assert_eq!(
+            Cursor::parse("replica-1", before.text().as_bytes()).unwrap(),
+            before
+        );
         let text = cursor.text();
         assert_eq!(Cursor::parse("replica-1", text.as_bytes()).unwrap(), cursor);
         for at in 0..text.len() {

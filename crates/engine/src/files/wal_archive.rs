@@ -243,7 +243,7 @@ impl WalArchive {
         let cursors = self.cursors()?;
         let mut wals: Vec<(u64, PathBuf, u64)> = Vec::new();
         for (number, path) in archived(&*self.fs, &self.wal_dir)? {
-            let size = self.fs.size(&path)?;
+            let size = self.fs.size_or_zero(&path)?;
             wals.push((number, path, size));
         }
         let kept = feed_cursor::kept(&cursors, &wals);

@@ -16,7 +16,7 @@ impl DbInner {
                 for name in self.options.fs.list(dir)? {
                     if let Some(FileKind::Table(_) | FileKind::Blob(_)) = filename::parse(&name) {
                         let path = dir.join(name);
-                        let bytes = self.options.fs.size(&path)?;
+                        let bytes = self.options.fs.size_or_zero(&path)?;
                         manager.on_add_file(path, bytes);
                     }
                 }

@@ -87,13 +87,10 @@ impl DbInner {
             return Ok(());
         };
         self.state.lock().check_job()?;
-        if let Err(error) = catch_or_fail(|| wal.flush()) {
-            self.latch(APPEND_TO_WAL, error.clone());
-            return Err(error);
-        }
-        // The buffered records are in the file now, so a sync includes them.
+        let flushed = catch_or_fail(|| wal.flush());
+        // The buffered records are in the file now, so a sync includes them; after a panic they may be.
         self.wal_tail.records.fetch_add(1, Ordering::Release);
-        Ok(())
+        flushed.inspect_err(|error| self.latch(APPEND_TO_WAL, error.clone()))
     }
 
     /// Waits for a change of the locks on the WAL, or until nothing can be written anyway.

@@ -310,6 +310,8 @@ impl DbInner {
         if action == INSERT || error.kind() == ErrorKind::Panicked {
             writer.last_seqno = *rows.end();
         }
+        // Earlier records that were buffered may be in the file, so a sync includes them.
+        self.wal_tail.records.fetch_add(1, Ordering::Release);
         self.latch(action, error.clone());
         error
     }

@@ -42,7 +42,7 @@ impl Names {
     }
 
     /// The name of family `id`. `None` if the family was dropped while there was neither an archive nor a
-    /// cursor.
+    /// cursor in this directory of WALs.
     pub fn of(&mut self, id: u32) -> Result<Option<Arc<str>>> {
         if let Some(name) = self.known.get(&id) {
             return Ok(Some(name.clone()));

@@ -108,7 +108,7 @@ pub struct FeedRow<'a> {
     /// The id of the row's column family.
     pub family_id: u32,
     /// The name of the row's family, even if the family was dropped since. `None` if it was dropped while
-    /// there was neither an archive nor a cursor.
+    /// there was neither an archive nor a cursor, or while the database had another `wal_dir`.
     pub family: Option<&'a str>,
     /// The operation that wrote the row.
     pub operation: Operation<'a>,
@@ -129,11 +129,22 @@ pub struct Feed {
     /// The sequence number after the last event; `None` before the first event of a feed that begins with the
     /// oldest row.
     position: Option<SeqNo>,
+    /// The number of the WAL in which the feed came to its position.
+    read: u64,
     cursor: Option<Cursor>,
-    /// Positions of the feed, each with the oldest WAL that is needed to continue from it.
-    needed: VecDeque<(SeqNo, u64)>,
+    /// Positions of the feed, each with the WALs at that position.
+    passed: VecDeque<(SeqNo, WalsAt)>,
     /// A batch that was read, and that is returned after a gap.
     behind_gap: Option<Update>,
+}
+
+/// The WALs at a position of a feed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct WalsAt {
+    /// The number of the oldest WAL that is needed to continue from the position.
+    keep: u64,
+    /// The number of the WAL in which the feed came to the position.
+    read: u64,
 }
 
 impl std::fmt::Debug for Feed {
@@ -262,16 +273,19 @@ impl Feed {
             db,
             wanted: Arc::new(options.column_families.clone()),
             position: options.since,
+            read: 0,
             cursor: None,
-            needed: VecDeque::new(),
+            passed: VecDeque::new(),
             behind_gap: None,
         };
         let first = match &options.cursor {
             Some(name) => {
                 let cursor = feed.take_cursor(name, options)?;
-                let first = cursor.keep;
+                let (first, read) = (cursor.keep, cursor.read);
                 feed.position = Some(cursor.position);
-                feed.needed.push_back((cursor.position, first));
+                feed.read = read;
+                feed.passed
+                    .push_back((cursor.position, WalsAt { keep: first, read }));
                 feed.cursor = Some(cursor);
                 Some(first)
             }
@@ -308,10 +322,12 @@ impl Feed {
             }
             None => self.wals.oldest_row()?,
         };
+        let read = first.unwrap_or(live);
         let cursor = Cursor {
             name: name.to_owned(),
             position,
-            keep: first.unwrap_or(live).min(live),
+            keep: read.min(live),
+            read,
             budget: options.retain_bytes,
             acknowledged: self.clock.unix_seconds(),
         };
@@ -367,17 +383,20 @@ impl Feed {
                     to: update.sequence - 1,
                 };
                 self.position = Some(update.sequence);
+                self.read = self.stream.reading().unwrap_or(self.read);
                 self.behind_gap = Some(update);
                 return Ok(Some(missing));
             }
             if update.is_before(expected) {
-                if self.stream.take_damage().is_some() {
+                let damage = self.stream.take_damage();
+                if damage.is_some_and(|(wal, _)| wal >= self.read) {
                     return Err(gap(expected, update.sequence, None));
                 }
                 continue;
             }
             self.position = Some(update.next_sequence());
-            self.record_needed(update.next_sequence());
+            self.read = self.stream.reading().unwrap_or(self.read);
+            self.record_passed(update.next_sequence());
             let batch = self.named(update)?;
             if batch.has_rows()? {
                 return Ok(Some(FeedEvent::Batch(batch)));
@@ -385,7 +404,7 @@ impl Feed {
         }
         // The feed may have passed whole WALs without a row, which it no longer needs.
         if let Some(position) = self.position {
-            self.record_needed(position);
+            self.record_passed(position);
         }
         Ok(None)
     }
@@ -397,12 +416,16 @@ impl Feed {
         }
     }
 
-    fn record_needed(&mut self, position: SeqNo) {
-        let Some(oldest) = self.stream.oldest_needed().filter(|_| self.cursor.is_some()) else {
+    fn record_passed(&mut self, position: SeqNo) {
+        let Some(keep) = self.stream.oldest_needed().filter(|_| self.cursor.is_some()) else {
             return;
         };
-        if self.needed.back().is_none_or(|(_, last)| *last != oldest) {
-            self.needed.push_back((position, oldest));
+        let wals = WalsAt {
+            keep,
+            read: self.read,
+        };
+        if self.passed.back().is_none_or(|(_, last)| *last != wals) {
+            self.passed.push_back((position, wals));
         }
     }
 
@@ -459,16 +482,21 @@ impl Feed {
         }
         // Drops the marks before the newest one that is at or before the position: the first mark then names
         // the oldest WAL that is needed.
-        while self.needed.get(1).is_some_and(|(from, _)| *from <= position) {
-            self.needed.pop_front();
+        while self.passed.get(1).is_some_and(|(from, _)| *from <= position) {
+            self.passed.pop_front();
         }
-        let keep = self.needed.front().map_or(cursor.keep, |(_, oldest)| *oldest);
-        if (position, keep) == (cursor.position, cursor.keep) {
+        let at = WalsAt {
+            keep: cursor.keep,
+            read: cursor.read,
+        };
+        let WalsAt { keep, read } = self.passed.front().map_or(at, |(_, wals)| *wals);
+        if (position, keep, read) == (cursor.position, cursor.keep, cursor.read) {
             return Ok(());
         }
         let cursor = Cursor {
             position,
             keep,
+            read,
             acknowledged: self.clock.unix_seconds(),
             ..cursor.clone()
         };

@@ -44,9 +44,9 @@ pub(crate) struct UpdateStream {
     sections: Sections,
     /// The number of the WAL in which each outstanding section was prepared, by the section's name.
     section_wals: BTreeMap<Vec<u8>, u64>,
-    /// The corruption that ended a WAL which is not the newest. The rows after the corruption are missing,
-    /// unless the next WAL continues with the next sequence number.
-    damage: Option<Error>,
+    /// The corruption that ended a WAL which is not the newest, and that WAL's number. The rows after the
+    /// corruption are missing, unless the next WAL continues with the next sequence number.
+    damage: Option<(u64, Error)>,
     record: Vec<u8>,
 }
 
@@ -64,16 +64,21 @@ impl UpdateStream {
         }
     }
 
-    /// Takes the corruption that has ended a WAL since the last call, if there was one.
-    pub fn take_damage(&mut self) -> Option<Error> {
+    /// Takes the corruption that has ended a WAL since the last call, if there was one, with the number of
+    /// the WAL.
+    pub fn take_damage(&mut self) -> Option<(u64, Error)> {
         self.damage.take()
+    }
+
+    /// The number of the WAL that is being read.
+    pub fn reading(&self) -> Option<u64> {
+        self.reader.as_ref().map(|(number, _)| *number).or(self.first)
     }
 
     /// The number of the oldest WAL that is needed to continue from here: that of the current WAL, or of the
     /// WAL with the oldest outstanding section.
     pub fn oldest_needed(&self) -> Option<u64> {
-        let current = self.reader.as_ref().map(|(number, _)| *number).or(self.first);
-        self.section_wals.values().copied().chain(current).min()
+        self.section_wals.values().copied().chain(self.reading()).min()
     }
 
     /// The next batch; `None` at the end of the newest WAL, where a later call may find more.
@@ -113,7 +118,7 @@ impl UpdateStream {
                 was_followed = true;
                 continue;
             }
-            self.damage = stopped.or(self.damage.take());
+            self.damage = stopped.map(|error| (number, error)).or(self.damage.take());
             was_followed = false;
             if !self.go_on_with(&behind)? {
                 return Ok(None);

@@ -318,7 +318,7 @@ impl Trash {
     /// is gone.
     fn delete_part(&self, file: &TrashFile) -> Result<(u64, bool)> {
         let (fs, path) = (&*file.fs, &file.path);
-        let bytes = match fs.size(path) {
+        let bytes = match fs.size_or_zero(path) {
             // Another process has opened the database, and has deleted the file.
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.tracked.remove(path);

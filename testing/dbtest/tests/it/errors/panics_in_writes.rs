@@ -10,7 +10,8 @@ use esker::{
     ColumnFamilyOptions, Db, ErrorKind, MemtableFactory, Options, RecoveryMode, Result, WriteBatch,
     WriteBatchWithIndex, WriteOptions,
 };
-use vfs::{FileSystem, MemFs};
+use testkit::TestRng;
+use vfs::{FileSystem, MemFs, UnsyncedPolicy};
 
 const DIR: &str = "/db";
 
@@ -274,6 +275,28 @@ fn a_phase_whose_code_panics_fails_by_name_and_loses_nothing() {
             assert!(before >= least, "{what}: {site:?} was met {before} times");
         }
     }
+}
+
+/// A listener of file operations panics when the WAL's records, which were kept in memory, are in the file.
+/// Neither a sync nor the close writes them again.
+#[test]
+fn records_kept_in_memory_reach_the_wal_once_if_a_listener_panics_after_that() {
+    let (fs, fuse) = (MemFs::new(), Fuse::new());
+    let mut options = panicking(&fs, &fuse);
+    options.manual_wal_flush = true;
+    let db = Db::open(&options, DIR).unwrap();
+    let acknowledged = fill(&db);
+    fuse.light_here(Site::FileOperation, 0);
+    let error = db.flush_wal(false).unwrap_err();
+    fuse.cut();
+    assert_eq!(error.kind(), ErrorKind::Panicked, "{error}");
+    assert!(is_latched(&db));
+    check_reopened(&fs, &MODES, &acknowledged, "before the close");
+    db.flush_wal(true).unwrap();
+    let synced = fs.crash_clone(&mut TestRng::with_seed(1), UnsyncedPolicy::Lose);
+    check_reopened(&synced, &MODES, &acknowledged, "after a sync");
+    db.close().unwrap();
+    check_reopened(&fs, &MODES, &acknowledged, "after the close");
 }
 
 /// A memtable that sorts its rows at its first read must keep them if the comparator panics in the sort.
