@@ -11,6 +11,7 @@ use fastrand::Rng;
 use crate::draw::{self, On};
 use crate::driver::OPERATIONS;
 use crate::kill_fs::KILLED;
+use crate::rare::RareCounts;
 use crate::simulate;
 
 flags::flags! {
@@ -56,6 +57,7 @@ struct Tally {
     inside_kills: u64,
     /// Runs that ended before they were killed.
     ended: u64,
+    rare: RareCounts,
 }
 
 /// Runs the test that `flags` ask for.
@@ -109,17 +111,17 @@ pub fn run(flags: Flags) -> Result<(), String> {
         println!("{simulated}: nothing was lost");
         return Ok(());
     }
-    testkit::record(
-        if flags.kill { "db_crashtest" } else { "db_stress" },
-        &[
-            ("databases", tally.databases),
-            ("seeds", tally.databases),
-            ("option_sets", tally.option_sets),
-            ("operations", tally.operations),
-            ("kills", tally.kills),
-            ("inside_kills", tally.inside_kills),
-        ],
-    );
+    let mut counts = tally.rare.named().to_vec();
+    counts.extend([
+        ("databases", tally.databases),
+        ("seeds", tally.databases),
+        ("option_sets", tally.option_sets),
+        ("operations", tally.operations),
+        ("kills", tally.kills),
+        ("inside_kills", tally.inside_kills),
+    ]);
+    let part = if flags.kill { "db_crashtest" } else { "db_stress" };
+    testkit::record(part, &counts);
     println!(
         "{} databases, {} kills, {} of them from inside, {} runs to their end: nothing was lost",
         tally.databases,
@@ -185,6 +187,7 @@ fn one_database(
             )
         })?;
         tally.operations += operations_in(&counter);
+        tally.rare.add(rare_events_in(&counter));
     }
     std::fs::remove_dir_all(&dir).map_err(|error| format!("{}: {error}", dir.display()))
 }
@@ -223,6 +226,12 @@ impl Patience {
 fn operations_in(counter: &Path) -> u64 {
     let bytes = std::fs::read(counter).unwrap_or_default();
     { bytes.first_chunk() }.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// The rare events in that file.
+fn rare_events_in(counter: &Path) -> RareCounts {
+    let bytes = std::fs::read(counter).unwrap_or_default();
+    RareCounts::from_bytes(bytes.get(8..).unwrap_or_default())
 }
 
 fn remove_if_exists(path: &Path) -> Result<(), String> {

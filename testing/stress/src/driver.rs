@@ -18,6 +18,7 @@ use crate::failure::{Failure, Outcome};
 use crate::faults::{Faults, is_injected};
 use crate::flags::Flags;
 use crate::kill_fs::KillFs;
+use crate::rare::RareEvents;
 use crate::recover::Recovered;
 use crate::stress::{Open, Stress};
 use crate::unsynced_fs::UnsyncedFs;
@@ -152,7 +153,7 @@ pub struct Counted {
     file: Option<File>,
 }
 
-/// The file in the expected state's directory that holds the number of operations.
+/// The file in the expected state's directory that holds the number of operations, and the rare events.
 pub const OPERATIONS: &str = "OPERATIONS";
 
 impl Counted {
@@ -179,12 +180,13 @@ impl Counted {
         }
     }
 
-    fn add(&self, count: u64) {
+    fn add(&self, count: u64, rare: &RareEvents) {
         let all = self.all.fetch_add(count, Ordering::Relaxed) + count;
         self.progress.inc(count);
         if let Some(file) = &self.file {
             // An error is ignored: the reader can do without the count.
             let _ = file.write_all_at(&all.to_le_bytes(), 0);
+            let _ = file.write_all_at(&rare.counts().to_bytes(), 8);
         }
     }
 
@@ -324,7 +326,7 @@ fn work(
             let seed = seeds.u64(..);
             running.push(scope.spawn(move || {
                 let mut worker = Worker::new(stress, open, seed);
-                match worker.run(*left, &|count| counted.add(count)) {
+                match worker.run(*left, &|count| counted.add(count, &stress.rare)) {
                     Ok(done) => *left -= done,
                     Err(failure) => stress.fail(failure),
                 }

@@ -61,6 +61,7 @@ impl Worker<'_> {
         match written.map_err(Into::into) {
             Err(Failure::Error(error)) if error.to_string().contains("is too large") => {
                 self.done.count(What::LargeRow);
+                self.stress.rare.refused_row();
                 Ok(())
             }
             Err(failure) => Err(failure),

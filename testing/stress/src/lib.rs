@@ -31,6 +31,7 @@ mod large_rows;
 mod open;
 mod operations;
 mod outside;
+mod rare;
 mod recover;
 mod restore;
 mod secondary;

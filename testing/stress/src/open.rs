@@ -94,8 +94,9 @@ impl Stress {
         let mut opened = Db::open(&with(&drawn), &self.path);
         let mut now = drawn.clone();
         for wal_dir in before.filter(|wal_dir| *wal_dir != drawn) {
-            let refuses_the_directory =
-                |error: &Error| misses_wals(error) || error.kind() == ErrorKind::InvalidArgument;
+            let refuses_the_directory = |error: &Error| {
+                misses_wals(error) || misses_recorded_wal(error) || error.kind() == ErrorKind::InvalidArgument
+            };
             if !opened.as_ref().is_err_and(refuses_the_directory) {
                 break;
             }
@@ -103,7 +104,10 @@ impl Stress {
             now = wal_dir;
         }
         if opened.is_ok() {
-            *self.wal_dirs.now.lock() = now;
+            let before = std::mem::replace(&mut *self.wal_dirs.now.lock(), now.clone());
+            if before != now {
+                self.rare.changed_wal_dir();
+            }
         }
         Ok(opened)
     }
@@ -112,4 +116,10 @@ impl Stress {
 /// True for the error of `track_and_verify_wals` in a directory without WALs.
 fn misses_wals(error: &Error) -> bool {
     error.kind() == ErrorKind::Corruption && error.message().contains("no WAL files")
+}
+
+/// True for the error of `track_and_verify_wals_in_manifest` in a directory without a WAL that the MANIFEST
+/// names.
+fn misses_recorded_wal(error: &Error) -> bool {
+    error.kind() == ErrorKind::Corruption && error.message().contains("Missing WAL with log number")
 }

@@ -20,6 +20,7 @@ use crate::failure::Failure;
 use crate::faults::Faults;
 use crate::flags::Flags;
 use crate::kill_fs::KillFs;
+use crate::rare::RareCounts;
 use crate::stress::Stress;
 
 /// Counts of the work done.
@@ -34,6 +35,7 @@ pub struct Tally {
     faults: u64,
     /// The number of calls of user code that panicked.
     panics: u64,
+    rare: RareCounts,
 }
 
 impl fmt::Display for Tally {
@@ -57,19 +59,18 @@ impl fmt::Display for Tally {
 impl Tally {
     /// Prints the counts for `cargo xtask soak`.
     pub fn record(&self) {
-        testkit::record(
-            "simulated_crashes",
-            &[
-                ("databases", self.databases),
-                ("seeds", self.databases),
-                ("option_sets", self.option_sets),
-                ("operations", self.operations),
-                ("process_deaths", self.process_deaths),
-                ("power_losses", self.power_losses),
-                ("faults", self.faults),
-                ("panics", self.panics),
-            ],
-        );
+        let mut counts = self.rare.named().to_vec();
+        counts.extend([
+            ("databases", self.databases),
+            ("seeds", self.databases),
+            ("option_sets", self.option_sets),
+            ("operations", self.operations),
+            ("process_deaths", self.process_deaths),
+            ("power_losses", self.power_losses),
+            ("faults", self.faults),
+            ("panics", self.panics),
+        ]);
+        testkit::record("simulated_crashes", &counts);
     }
 }
 
@@ -188,6 +189,7 @@ impl Life {
         let outcome = quietly(|| phases(&stress, &counted))?;
         let died = fs.is_dead();
         tally.option_sets += 1;
+        tally.rare.add(stress.rare.counts());
         tally.operations += counted.all();
         tally.faults += stress.faults.as_ref().map_or(0, Faults::injected);
         tally.panics += stress.faults.as_ref().map_or(0, Faults::panics);

@@ -16,6 +16,7 @@ use crate::faults::{self, Faults};
 use crate::filter::{Families, RemovesAbsent};
 use crate::flags::Flags;
 use crate::keys;
+use crate::rare::RareEvents;
 use crate::secondary::Secondary;
 use crate::transaction_db::Transactions;
 use crate::wal_dirs::WalDirs;
@@ -53,6 +54,8 @@ pub struct Stress {
     /// True if the process that had the database before lost no more than itself: with a WAL, every write
     /// that returned has survived.
     pub all_acknowledged: bool,
+    /// The rare events of this run.
+    pub rare: RareEvents,
     /// True if the power was lost in an earlier life of the database.
     pub lost_power: bool,
     /// The file system in memory below the database, if it has one, and whether it is dead.
@@ -115,6 +118,7 @@ impl Stress {
             expected,
             families,
             all_acknowledged: false,
+            rare: RareEvents::default(),
             lost_power: false,
             memory: None,
             canceled: Arc::default(),

@@ -104,6 +104,7 @@ impl<'a> Worker<'a> {
         let resumed = (0..3).any(|_| self.open.db.resume().is_ok());
         if resumed {
             self.done.count(What::Resumed);
+            self.stress.rare.resumed();
         }
         resumed
     }
