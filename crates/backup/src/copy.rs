@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use base::sync::{Mutex, thread};
+use base::user_code::catch_or_fail;
 use base::{Error, Progress, Result};
 use codec::checksum::crc32c_extend;
 use vfs::rate_limiter::{IoPriority, OpType};
@@ -136,7 +137,8 @@ fn open(fs: &dyn FileSystem, path: &Path) -> Result<Arc<dyn RandomAccessFile>> {
 }
 
 /// Applies `work` to each item on several threads, and returns the results in order. After the first error no
-/// further item is started, and that error is returned.
+/// further item is started, and that error is returned. A panic of user code, such as a listener of file
+/// operations, is an error like others.
 pub(crate) fn for_all<T: Sync, R: Send>(
     threads: usize,
     items: &[T],
@@ -152,7 +154,7 @@ pub(crate) fn for_all<T: Sync, R: Send>(
             let Some(item) = items.get(at) else {
                 return;
             };
-            match work(item) {
+            match catch_or_fail(|| work(item)) {
                 Ok(result) => done.lock().push((at, result)),
                 Err(error) => {
                     first.lock().get_or_insert(error);
@@ -205,6 +207,18 @@ mod tests {
             }
         }
         assert!(for_all(4, &[0u8; 0], |_| Ok(())).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_panic_in_any_thread_is_an_error() {
+        for threads in [1, 4] {
+            let error = for_all(threads, &[(); 4], |()| -> Result<()> { panic!("in an observer") });
+            let error = error.unwrap_err();
+            assert_eq!(
+                (error.kind(), error.message()),
+                (ErrorKind::Panicked, "in an observer")
+            );
+        }
     }
 
     #[test]

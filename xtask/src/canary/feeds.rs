@@ -107,6 +107,13 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(FEEDS),
     },
     Canary {
+        name: "cursors that an open cannot read are none",
+        file: "crates/engine/src/files/wal_archive.rs",
+        right: "            self.has_cursors.store(true, Ordering::Relaxed);\n",
+        wrong: "",
+        caught_by: Tests(FEEDS),
+    },
+    Canary {
         name: "the name of a dropped family is forgotten",
         file: "crates/engine/src/jobs/families.rs",
         right: "        self.inner().remember_family(&family.0)?;\n",

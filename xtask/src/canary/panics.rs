@@ -19,6 +19,13 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-dbtest", "panics_in_writes"]),
     },
     Canary {
+        name: "a thread of a backup ends with the panic of an observer",
+        file: "crates/backup/src/copy.rs",
+        right: "catch_or_fail(|| work(item))",
+        wrong: "work(item)",
+        caught_by: Tests(&["-p", "esker-backup", "--lib", "copy::"]),
+    },
+    Canary {
         name: "records of the WAL that a listener panicked behind are appended again",
         file: "crates/wal/src/writer.rs",
         right: "        let mut records = std::mem::take(&mut self.unflushed);\n",

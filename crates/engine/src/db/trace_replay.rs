@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use base::env::Clock;
 use base::sync::{Condvar, Mutex, thread};
+use base::user_code::catch_or_fail;
 use base::{Error, ErrorKind, Result};
 
 use crate::batch::write_batch::WriteBatch;
@@ -277,7 +278,8 @@ impl Queue {
     /// Runs queries until none is left or one has failed.
     fn work(&self, db: &Db, families: &HashMap<u32, ColumnFamily>, each: Option<Each<'_>>) {
         while let Some(record) = self.take() {
-            if let Err(error) = tell(each, execute(db, families, &record.query)) {
+            let ended = catch_or_fail(|| tell(each, execute(db, families, &record.query)));
+            if let Err(error) = ended {
                 let mut state = self.state.lock();
                 let earlier = state.failed.as_ref().is_none_or(|(at, _)| record.timestamp < *at);
                 if earlier {

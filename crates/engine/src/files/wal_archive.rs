@@ -119,10 +119,11 @@ impl WalArchive {
         self.is_on() || self.has_cursors()
     }
 
-    /// Reads the cursors of change feeds again. If they cannot be read, [`has_cursors`](Self::has_cursors)
-    /// keeps its last result.
+    /// Reads the cursors of change feeds again. If they cannot be read, there may be one:
+    /// [`has_cursors`](Self::has_cursors) is true.
     pub fn look_for_cursors(&self) {
         if let Err(error) = self.cursors() {
+            self.has_cursors.store(true, Ordering::Relaxed);
             log_line!(self.log, Warn, "Can't read the cursors of change feeds: {error}");
         }
     }

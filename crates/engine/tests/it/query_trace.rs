@@ -283,6 +283,11 @@ fn threads_replay_each_query_once_and_hand_over_what_it_gave() {
     );
     assert_eq!(stands.count(), 100);
 
+    let panics = |_: Result<Replayed>| panic!("a result that no one wants");
+    replayer.prepare().unwrap();
+    let failed = replayer.replay(&options, Some(&panics)).unwrap_err();
+    assert_eq!(failed.message(), "a result that no one wants");
+
     // The replayer does not have the family that the trace names.
     let reader = FileTraceReader::open(&*world.fs, Path::new("trace")).unwrap();
     let mut replayer = Replayer::new(&world.db, &[], reader);

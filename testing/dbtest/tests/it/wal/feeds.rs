@@ -13,7 +13,7 @@ use esker::{
     feed_cursors,
 };
 use testkit::TestRng;
-use vfs::{FaultFs, FileSystem, LogFs, MemFs, UnsyncedPolicy};
+use vfs::{Action, FaultFs, FileSystem, LogFs, MemFs, Rule, UnsyncedPolicy};
 
 const DIR: &str = "/db";
 
@@ -257,6 +257,26 @@ fn rows_name_their_families_and_dropped_ones_too() {
     let mut feed = db.feed(&some).unwrap();
     assert_eq!(rest(&mut feed), [all[0].clone(), all[2].clone()]);
     assert_eq!(feed.position(), 4);
+}
+
+/// An open that cannot read the cursors takes it that there is one, and records the name of a dropped family.
+#[test]
+fn a_family_dropped_while_the_cursors_cannot_be_read_keeps_its_name() {
+    let faults = FaultFs::new(Arc::new(MemFs::new()));
+    let options = options(Arc::new(faults.clone()));
+    let db = Db::open(&options, DIR).unwrap();
+    drop(db.feed(&named("reader")).unwrap());
+    let gone = db.create_column_family("gone", &options.column_family).unwrap();
+    db.put_cf(&gone, b"a", b"").unwrap();
+    drop(gone);
+    db.close().unwrap();
+    let unreadable = faults.add(Rule::new(Action::Fail(ErrorKind::Io)).path_ends_with("reader.cursor"));
+    let db = Db::open(&options, DIR).unwrap();
+    assert!(faults.fired(unreadable) > 0);
+    db.drop_column_family(&db.column_family("gone").unwrap()).unwrap();
+    faults.clear_rules();
+    let mut feed = db.feed(&named("reader")).unwrap();
+    assert_eq!(rest(&mut feed), [row(1, "gone", "a")]);
 }
 
 #[test]
