@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use base::ErrorKind;
+use base::env::SystemClock;
 use dbtest::crash::{Watchdog, quietly};
 use fastrand::Rng;
 use flags::Parsed;
@@ -107,7 +108,8 @@ pub fn one_database(
         )
     });
     let mut life = Life {
-        fs: MemFs::new(),
+        // The database compares the times of archived WALs with its clock.
+        fs: MemFs::with_clock(Arc::new(SystemClock::new())),
         expected: None,
         all_acknowledged: true,
         lost_power: false,
