@@ -7,10 +7,13 @@
 
 mod esker_store;
 mod generate;
+mod layer;
 mod model_store;
+mod watched;
 
 pub use esker_store::{EskerDatabase, EskerStore, Habits};
 pub use generate::{Kind, generate};
+pub use layer::{EskerWalk, Layer};
 pub use model_store::{ModelDatabase, ModelStore};
 
 use std::collections::HashMap;

@@ -74,6 +74,7 @@ const DOMAINS: &[(&str, &[&str])] = &[
     ("verify_rate_bytes_per_sec", &["0", "1048576", "1073741824"]),
     ("max_bgerror_resume_count", &["0", "1", "2147483647"]),
     ("bgerror_resume_retry_interval", &["1000", "1000000"]),
+    ("atomic_flush", &["false", "true"]),
     // An info log is written only if the option is set.
     ("info_log_level", &["INFO_LEVEL"]),
 ];

@@ -9,6 +9,9 @@
 //! A crash leaves a version too: none older than the promised one. It may be the newest version plus some of
 //! the following writes that had not become visible yet, in their order: those that have their place, and
 //! then perhaps one that was about to get it.
+//!
+//! Rows without WAL survive as far as they were flushed, key by key. With `atomic_flush` they are those of
+//! one version: the tables of all families are installed in one step.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -83,6 +86,12 @@ pub struct Model {
     /// The number of `writes` that no death of the process can take.
     acknowledged: usize,
     unlogged: BTreeMap<(usize, Vec<u8>), Unlogged>,
+    /// The number of families that flushes take together, which are the first; 0: each is flushed alone.
+    together: usize,
+    /// The rows without WAL at the beginning of this life.
+    unlogged_base: Vec<Rows>,
+    /// The writes without WAL of this life that became visible, in order.
+    unlogged_writes: Vec<Effects>,
     /// The current version of the database in this life.
     version: usize,
     rows: Vec<Rows>,
@@ -180,6 +189,17 @@ impl Model {
         model
     }
 
+    /// Records that flushes take the families that exist now together, as `atomic_flush` demands.
+    pub fn flush_together(&mut self) {
+        self.together = self.names.len();
+    }
+
+    /// The families that a flush of `named` must take besides them.
+    pub fn flushed_with(&self, named: &[String]) -> Vec<String> {
+        let others = { self.names[..self.together].iter() }.filter(|name| !named.contains(name));
+        others.cloned().collect()
+    }
+
     /// Returns the number of a family.
     pub fn family(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|other| other == name)
@@ -229,9 +249,11 @@ impl Model {
                 .collect()
         };
         self.values = rows.iter().map(first).collect();
+        self.unlogged_base = rows.iter().map(unlogged).collect();
         self.rows = rows;
         self.begun.clear();
         self.ordered.clear();
+        self.unlogged_writes.clear();
         self.published.clear();
     }
 
@@ -271,8 +293,9 @@ impl Model {
             let values = values[family].entry(key.to_vec()).or_default();
             values.push((version, value.cloned()));
         });
-        if !next.no_wal {
-            self.writes.push(next.effects);
+        match next.no_wal {
+            true => self.unlogged_writes.push(next.effects),
+            false => self.writes.push(next.effects),
         }
         self.published.insert(next.step, self.writes.len());
     }
@@ -663,7 +686,34 @@ impl Model {
                 ));
             }
         }
-        Ok(())
+        match self.together {
+            0 => Ok(()),
+            _ => self.check_flushed_together(found),
+        }
+    }
+
+    /// Checks that the rows without WAL are those of one version: the rows that the life before left, and the
+    /// first of the writes since.
+    fn check_flushed_together(&self, found: &[&Rows]) -> Result<(), String> {
+        let waiting = self.ordered.iter().flatten().filter(|write| write.no_wal);
+        let writes = { self.unlogged_writes.iter() }.chain(waiting.map(|write| &write.effects));
+        let mut state = self.unlogged_base.clone();
+        let unlogged: Vec<Rows> = found.iter().map(|rows| unlogged(rows)).collect();
+        state.resize(unlogged.len(), Rows::new());
+        if self.is_same(&state, &unlogged) {
+            return Ok(());
+        }
+        for write in writes {
+            apply(&mut state, write, |_, _, _| {});
+            if self.is_same(&state, &unlogged) {
+                return Ok(());
+            }
+        }
+        let differs = self.differences(&state, &unlogged);
+        Err(format!(
+            "recovery: the rows without WAL, which all families flush together, are those of no version; of the last differ {}",
+            differs.join(", ")
+        ))
     }
 }
 
@@ -674,6 +724,12 @@ fn is_logged(key: &[u8]) -> bool {
 /// The rows that a WAL holds.
 fn logged(rows: &Rows) -> Rows {
     let rows = rows.iter().filter(|(key, _)| is_logged(key));
+    rows.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// The rows that no WAL holds.
+fn unlogged(rows: &Rows) -> Rows {
+    let rows = rows.iter().filter(|(key, _)| !is_logged(key));
     rows.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
@@ -902,5 +958,46 @@ mod tests {
         let mut closed = model();
         closed.closed();
         assert!(closed.survive(Loss::Process, &with("v7")).is_err());
+    }
+
+    #[test]
+    fn rows_of_families_that_flush_together_are_those_of_one_version() {
+        let model = || {
+            let mut model = Model::new(["default".to_owned(), "warm".to_owned()]);
+            model.flush_together();
+            assert_eq!(model.flushed_with(&["warm".to_owned()]), ["default"]);
+            for number in [5, 6, 7] {
+                let family = number as usize % 2;
+                let value = format!("v{number}").into_bytes();
+                let key = b"u0".to_vec();
+                model.begin_unlogged(family, &key, number);
+                let effects = Arc::new(vec![(family, Effect::Put { key, value })]);
+                model.order(number, &effects, true);
+                // The last write is not visible yet.
+                if number < 7 {
+                    model.publish();
+                }
+            }
+            model
+        };
+        for (default, warm, fine) in [
+            ("", "", true),
+            ("", "v5", true),
+            ("v6", "v5", true),
+            ("v6", "v7", true),
+            ("v6", "", false),
+            ("", "v7", false),
+        ] {
+            let rows = |value: &str| match value {
+                "" => Rows::new(),
+                value => Rows::from([(b"u0".to_vec(), value.as_bytes().to_vec())]),
+            };
+            let found = BTreeMap::from([
+                ("default".to_owned(), rows(default)),
+                ("warm".to_owned(), rows(warm)),
+            ]);
+            let outcome = model().survive(Loss::Power, &found);
+            assert_eq!(outcome.is_ok(), fine, "{default} {warm}: {outcome:?}");
+        }
     }
 }

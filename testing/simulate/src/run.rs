@@ -136,8 +136,12 @@ pub(crate) fn run_with(history: &History, keep_log: bool, keep_choices: bool) ->
         keep_choices,
     };
     let names = std::iter::once("default".to_owned()).chain(history.families.iter().cloned());
+    let mut model = Model::new(names);
+    if { history.options.iter() }.any(|(name, value)| name == "atomic_flush" && value == "true") {
+        model.flush_together();
+    }
     let shared = Arc::new(Shared {
-        model: Mutex::new(Model::new(names)),
+        model: Mutex::new(model),
         log: Log(Arc::default(), keep_log),
         failure: Mutex::new(None),
     });

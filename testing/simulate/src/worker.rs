@@ -246,8 +246,8 @@ impl<'a> Worker<'a> {
     }
 
     fn flush(&self, names: &[String]) -> Done {
-        let families: Vec<(usize, ColumnFamily)> = names
-            .iter()
+        let others = self.shared.model().flushed_with(names);
+        let families: Vec<(usize, ColumnFamily)> = { names.iter().chain(&others) }
             .map(|name| self.family(name))
             .collect::<Result<_, _>>()?;
         let promised = self.shared.model().promised();

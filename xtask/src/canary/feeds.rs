@@ -148,4 +148,11 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "            let _ = value;\n",
         caught_by: Tests(FEEDS),
     },
+    Canary {
+        name: "a WAL that a cursor needs is recycled",
+        file: "crates/engine/src/write/wals.rs",
+        right: "            && !self.has_cursors()\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "metamorphic::"]),
+    },
 ];

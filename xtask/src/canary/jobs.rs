@@ -2,7 +2,7 @@
 //! and the deletion of files.
 
 use super::Canary;
-use super::Catcher::Tests;
+use super::Catcher::{SimulatedTests, Tests};
 
 const DB_PATHS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "db_paths::"];
 
@@ -182,5 +182,12 @@ pub(super) const CANARIES: &[Canary] = &[
         right: "is_named(own) || holds_rows(own)",
         wrong: "is_named(own) && holds_rows(own) || holds_rows(own)",
         caught_by: Tests(&["-p", "esker-dbtest", "atomic_flush::an_ingestion_waits"]),
+    },
+    Canary {
+        name: "with atomic_flush the memtable that memory is short of is switched alone",
+        file: "crates/engine/src/write/obstacle.rs",
+        right: "        early = state.switched_with(early);\n",
+        wrong: "",
+        caught_by: SimulatedTests(&["-p", "simulate", "--test", "it", "scripts::"]),
     },
 ];

@@ -368,4 +368,11 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "        for range in &own.ranges[..0] {\n",
         caught_by: SimulatedTests(&["-p", "simulate", "--test", "it", "anomalies::"]),
     },
+    Canary {
+        name: "a rollback to a save point keeps the writes",
+        file: "crates/txn/src/save_points.rs",
+        right: "        self.batch.rollback_to_save_point()?;\n",
+        wrong: "        self.batch.pop_save_point()?;\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "metamorphic::"]),
+    },
 ];

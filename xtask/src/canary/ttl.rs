@@ -4,6 +4,7 @@ use super::Canary;
 use super::Catcher::Tests;
 
 const TESTS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "ttl::"];
+const METAMORPHIC: &[&str] = &["-p", "esker-dbtest", "--test", "it", "metamorphic::"];
 
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
@@ -47,5 +48,12 @@ pub(super) const CANARIES: &[Canary] = &[
         right: "let components: Vec<(&str, String)> = components.into_iter().chain(filter).collect();",
         wrong: "let components: Vec<(&str, String)> = components.into_iter().chain(filter.filter(|_| false)).collect();",
         caught_by: Tests(TESTS),
+    },
+    Canary {
+        name: "an iterator takes the suffix of a value that is not read yet",
+        file: "crates/engine/src/ttl/mod.rs",
+        right: "            allow_unprepared_value: false,\n",
+        wrong: "            allow_unprepared_value: options.allow_unprepared_value,\n",
+        caught_by: Tests(METAMORPHIC),
     },
 ];

@@ -387,13 +387,17 @@ impl DbWithTtl {
     }
 
     /// An iterator over `family`, without a position. Rows that expire while it moves are skipped from then
-    /// on.
+    /// on. Every value is read with its row, because its suffix decides whether the row is shown.
     ///
     /// # Errors
     /// The errors of [`set_ttl`](DbWithTtl::set_ttl).
     pub fn iter_cf_opt(&self, family: &ColumnFamily, options: &ReadOptions) -> Result<TtlIterator> {
         let rules = self.rules(family)?;
-        Ok(TtlIterator::new(self.db.iter_cf_opt(family, options), rules))
+        let options = ReadOptions {
+            allow_unprepared_value: false,
+            ..options.clone()
+        };
+        Ok(TtlIterator::new(self.db.iter_cf_opt(family, &options), rules))
     }
 }
 

@@ -2,16 +2,19 @@
 
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use esker::{
     BottommostLevelCompaction, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions,
-    CompressionType, Db, DbIterator, DbPath, Error, FlushOptions, Options, ReadOptions, Snapshot,
-    Temperature, WriteBatch, WriteOptions,
+    CompressionType, Db, DbPath, Error, FlushOptions, Options, ReadOptions, Snapshot, Temperature,
+    WriteBatch, WriteOptions,
 };
 use testkit::TestRng;
-use testkit::model::{Op, Row};
+use testkit::model::Op;
 
-use super::{Database, Outcome, Plan, Step, View, Walk};
+use super::layer::{EXPIRED, EskerWalk, Layer, OpenLayer, ShiftedClock};
+use super::watched::Watched;
+use super::{Database, FamilyPlan, Outcome, Plan, View};
 use crate::settings;
 
 /// Behaviour that must not change a history, and is not an option.
@@ -27,6 +30,11 @@ pub struct Habits {
     pub entities: bool,
     /// Keep tables in several directories.
     pub paths: bool,
+    /// The layer that rows pass through.
+    pub layer: Layer,
+    /// Read a change feed with a durable cursor, which must return every row. Not with
+    /// [`without_wal`](Self::without_wal).
+    pub feed: bool,
 }
 
 /// A database that is opened repeatedly, under changing options.
@@ -36,12 +44,18 @@ pub struct EskerStore {
     plan: Plan,
     habits: Habits,
     rng: TestRng,
+    watched: Watched,
+    clock: Arc<ShiftedClock>,
+    opened: bool,
 }
 
 /// An open database of an [`EskerStore`]. Its drop closes it, or leaves it without a close.
 pub struct EskerDatabase {
     db: Db,
+    layer: OpenLayer,
     families: RefCell<Vec<ColumnFamily>>,
+    plans: Vec<FamilyPlan>,
+    watched: Option<Watched>,
     habits: Habits,
     rng: RefCell<TestRng>,
     close: bool,
@@ -58,6 +72,9 @@ impl EskerStore {
             plan: plan.clone(),
             habits,
             rng,
+            watched: Watched::default(),
+            clock: Arc::default(),
+            opened: false,
         };
         store.options.create_if_missing = true;
         store.options.create_missing_column_families = true;
@@ -91,7 +108,21 @@ impl EskerStore {
 
     /// Opens the database.
     pub fn open(&mut self) -> Outcome<EskerDatabase> {
-        let db = Db::open(&self.options, &self.path).map_err(|error| error.to_string())?;
+        let opened = OpenLayer::open(
+            self.habits.layer,
+            &self.options,
+            &self.path,
+            &self.plan,
+            &self.clock,
+        );
+        let (db, layer) = opened.map_err(|error| error.to_string())?;
+        let watched = self.habits.feed.then(|| self.watched.clone());
+        if let Some(watched) = &watched
+            && !self.opened
+        {
+            told(watched.begin(&db))?;
+        }
+        self.opened = true;
         let families = self.plan.families.iter().map(|family| {
             db.column_family(&family.name)
                 .ok_or_else(|| format!("family {} is gone", family.name))
@@ -99,7 +130,10 @@ impl EskerStore {
         let families = families.collect::<Outcome<Vec<_>>>()?;
         let opened = EskerDatabase {
             db,
+            layer,
             families: RefCell::new(families),
+            plans: self.plan.families.clone(),
+            watched,
             habits: self.habits,
             time: Cell::default(),
             close: self.habits.without_wal || self.rng.bool(),
@@ -187,7 +221,7 @@ fn draw_family(rng: &mut TestRng, options: &mut ColumnFamilyOptions, keep_levels
     }
 }
 
-fn has_timestamps(family: &ColumnFamily) -> bool {
+pub(super) fn has_timestamps(family: &ColumnFamily) -> bool {
     family.comparator().timestamp_size() > 0
 }
 
@@ -202,13 +236,24 @@ fn add_at(batch: &mut WriteBatch, family: &ColumnFamily, op: &Op, timestamp: &[u
     }
 }
 
+/// Adds a write without a timestamp to `batch`.
+pub(super) fn add(batch: &mut WriteBatch, family: &ColumnFamily, op: &Op) {
+    match op {
+        Op::Put(key, value) => batch.put_cf(family, key, value),
+        Op::Delete(key) => batch.delete_cf(family, key),
+        Op::SingleDelete(key) => batch.single_delete_cf(family, key),
+        Op::Merge(key, operand) => batch.merge_cf(family, key, operand),
+        Op::DeleteRange(begin, end) => batch.delete_range_cf(family, begin, end),
+    }
+}
+
 /// The first words of the text of RocksDB's status for this error.
 pub(super) fn words(error: &Error) -> String {
     let words = error.kind().words();
     words.split_once(':').map_or(words, |(first, _)| first).to_owned()
 }
 
-fn told<T>(result: esker::Result<T>) -> Outcome<T> {
+pub(super) fn told<T>(result: esker::Result<T>) -> Outcome<T> {
     result.map_err(|error| words(&error))
 }
 
@@ -238,6 +283,63 @@ impl EskerDatabase {
             allow_unprepared_value: rng.bool(),
             ..ReadOptions::default()
         }
+    }
+
+    /// Records a row for the change feed.
+    fn note(&self, family: usize, op: Op) {
+        if let Some(watched) = &self.watched {
+            let family = self.family(family);
+            let timestamp = match has_timestamps(&family) {
+                true => self.time.get().0.to_le_bytes().to_vec(),
+                false => Vec::new(),
+            };
+            watched.note(family.name(), op, timestamp);
+        }
+    }
+
+    /// Writes by a transaction, by a call for a single row, or as a batch.
+    fn write_to_layer(&self, writes: &[(usize, Op)], options: &WriteOptions) -> Outcome {
+        let owned: Vec<(ColumnFamily, &Op)> = { writes.iter() }
+            .map(|(family, op)| (self.family(*family), op))
+            .collect();
+        let mut rng = self.rng.borrow_mut();
+        if !rng.one_in(4)
+            && let Some(outcome) = self
+                .layer
+                .write_in_transaction(&self.db, &owned, options, &mut rng)
+        {
+            return outcome;
+        }
+        if let [(family, op)] = &owned[..]
+            && self.layer.takes_entities()
+            && !has_timestamps(family)
+            && rng.bool()
+        {
+            let db = &self.db;
+            return told(match op {
+                Op::Put(key, value) => db.put_cf_opt(family, key, value, options),
+                Op::Delete(key) => db.delete_cf_opt(family, key, options),
+                Op::SingleDelete(key) => db.single_delete_cf_opt(family, key, options),
+                Op::Merge(key, operand) => db.merge_cf_opt(family, key, operand, options),
+                Op::DeleteRange(begin, end) => db.delete_range_cf_opt(family, begin, end, options),
+            });
+        }
+        let protection = *rng.pick(&[0, 0, 8]);
+        let mut batch = WriteBatch::with_protection(protection).expect("a width there is");
+        let entities = self.habits.entities && self.layer.takes_entities();
+        for (family, op) in &owned {
+            match op {
+                _ if has_timestamps(family) => {
+                    add_at(&mut batch, family, op, &self.time.get().0.to_le_bytes());
+                }
+                Op::Put(key, value) if entities && rng.bool() => {
+                    let columns: [(&[u8], &[u8]); 2] = [(b"", value), (b"column", key)];
+                    told(batch.put_entity_cf(family, key, &columns))?;
+                }
+                op => add(&mut batch, family, op),
+            }
+        }
+        told(self.layer.write(&self.db, batch, options))
     }
 
     /// Starts random background work.
@@ -291,6 +393,12 @@ impl EskerDatabase {
 
 impl Drop for EskerDatabase {
     fn drop(&mut self) {
+        if let Some(watched) = &self.watched
+            && let Err(found) = watched.check(&self.db)
+            && !std::thread::panicking()
+        {
+            panic!("{found}");
+        }
         if self.close
             && let Err(error) = self.db.close()
             && !std::thread::panicking()
@@ -302,7 +410,7 @@ impl Drop for EskerDatabase {
 
 impl Database for EskerDatabase {
     type Snapshot<'a> = Snapshot;
-    type Walk<'a> = DbIterator;
+    type Walk<'a> = EskerWalk;
 
     fn write(&self, writes: &[(usize, Op)], sync: bool) -> Outcome {
         self.meddle();
@@ -312,40 +420,21 @@ impl Database for EskerDatabase {
             protection_bytes_per_key: *self.rng.borrow_mut().pick(&[0, 0, 8]),
             ..WriteOptions::default()
         };
-        if let [(family, op)] = writes
-            && !has_timestamps(&self.family(*family))
-            && self.rng.borrow_mut().bool()
+        if let [(family, Op::Delete(key))] = writes
+            && !self.rng.borrow_mut().one_in(3)
+            && told(self.layer.expire(&self.family(*family), key, &options))?
         {
-            let (db, family) = (&self.db, &self.family(*family));
-            return told(match op {
-                Op::Put(key, value) => db.put_cf_opt(family, key, value, &options),
-                Op::Delete(key) => db.delete_cf_opt(family, key, &options),
-                Op::SingleDelete(key) => db.single_delete_cf_opt(family, key, &options),
-                Op::Merge(key, operand) => db.merge_cf_opt(family, key, operand, &options),
-                Op::DeleteRange(begin, end) => db.delete_range_cf_opt(family, begin, end, &options),
-            });
+            self.note(*family, Op::Put(key.clone(), EXPIRED.to_vec()));
+            return Ok(());
         }
-        let protection = *self.rng.borrow_mut().pick(&[0, 0, 8]);
-        let mut batch = WriteBatch::with_protection(protection).expect("a width there is");
+        self.write_to_layer(writes, &options)?;
         for (family, op) in writes {
-            let family = &self.family(*family);
-            if has_timestamps(family) {
-                add_at(&mut batch, family, op, &self.time.get().0.to_le_bytes());
-                continue;
-            }
-            match op {
-                Op::Put(key, value) if self.habits.entities && self.rng.borrow_mut().bool() => {
-                    let columns: [(&[u8], &[u8]); 2] = [(b"", value), (b"column", key)];
-                    told(batch.put_entity_cf(family, key, &columns))?;
-                }
-                Op::Put(key, value) => batch.put_cf(family, key, value),
-                Op::Delete(key) => batch.delete_cf(family, key),
-                Op::SingleDelete(key) => batch.single_delete_cf(family, key),
-                Op::Merge(key, operand) => batch.merge_cf(family, key, operand),
-                Op::DeleteRange(begin, end) => batch.delete_range_cf(family, begin, end),
-            }
+            self.note(*family, op.clone());
         }
-        told(self.db.write_opt(batch, &options))
+        match &self.watched {
+            Some(watched) if self.rng.borrow_mut().one_in(20) => watched.check(&self.db),
+            _ => Ok(()),
+        }
     }
 
     fn get(&self, family: usize, key: &[u8], at: Option<&Snapshot>) -> Outcome<Option<Vec<u8>>> {
@@ -353,9 +442,8 @@ impl Database for EskerDatabase {
         let family = self.family(family);
         let options = self.read_options(&family, at);
         match self.rng.borrow_mut().one_in(2) {
-            true => told(self.db.get_cf_opt(&family, key, &options)),
-            false => told(self.db.get_pinned_cf_opt(&family, key, &options))
-                .map(|value| value.map(|value| value.to_vec())),
+            true => told(self.layer.get(&self.db, &family, key, &options)),
+            false => told(self.layer.get_pinned(&self.db, &family, key, &options)),
         }
     }
 
@@ -367,11 +455,11 @@ impl Database for EskerDatabase {
     ) -> Vec<Outcome<Option<Vec<u8>>>> {
         let family = self.family(family);
         let options = self.read_options(&family, at);
-        let found = self.db.multi_get_cf_opt(&family, keys, &options);
+        let found = self.layer.multi_get(&self.db, &family, keys, &options);
         found.into_iter().map(told).collect()
     }
 
-    fn walk(&self, view: &View, at: Option<&Snapshot>) -> DbIterator {
+    fn walk(&self, view: &View, at: Option<&Snapshot>) -> EskerWalk {
         self.meddle();
         let family = self.family(view.family);
         let options = ReadOptions {
@@ -379,7 +467,8 @@ impl Database for EskerDatabase {
             iterate_upper_bound: view.upper.clone(),
             ..self.read_options(&family, at)
         };
-        self.db.iter_cf_opt(&family, &options)
+        let by_transaction = self.rng.borrow_mut().bool();
+        self.layer.walk(&self.db, &family, &options, by_transaction)
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -427,32 +516,9 @@ impl Database for EskerDatabase {
     fn recreate(&self, family: usize) -> Outcome {
         let old = self.family(family);
         told(self.db.drop_column_family(&old))?;
-        let new = told(self.db.create_column_family(old.name(), old.options()))?;
+        let plan = &self.plans[family];
+        let new = told(self.layer.create_column_family(&self.db, plan, old.options()))?;
         self.families.borrow_mut()[family] = new;
         Ok(())
-    }
-}
-
-impl Walk for DbIterator {
-    fn step(&mut self, step: &Step) {
-        match step {
-            Step::First => self.seek_to_first(),
-            Step::Last => self.seek_to_last(),
-            Step::Seek(key) => self.seek(key),
-            Step::SeekForPrev(key) => self.seek_for_prev(key),
-            Step::Next => self.next(),
-            Step::Prev => self.prev(),
-        }
-        if self.valid() {
-            self.prepare_value();
-        }
-    }
-
-    fn row(&self) -> Option<Row> {
-        self.valid().then(|| (self.key().to_vec(), self.value().to_vec()))
-    }
-
-    fn status(&self) -> Outcome {
-        told(DbIterator::status(self))
     }
 }

@@ -9,7 +9,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dbtest::metamorphic::{EskerStore, Habits, Kind, ModelStore, Plan, difference, generate, run_phase};
+use dbtest::metamorphic::{
+    EskerStore, Habits, Kind, Layer, ModelStore, Plan, difference, generate, run_phase,
+};
 use esker::Options;
 use tempfile::TempDir;
 use testkit::{TestRng, Watchdog};
@@ -77,12 +79,21 @@ fn compare(seed: u64) -> Plan {
     }
     for set in 0..SETS {
         let seed_of_set = rng.u64(..);
+        let without_wal = rng.one_in(4);
         let habits = Habits {
             meddles: rng.bool(),
-            without_wal: rng.one_in(4),
+            without_wal,
             redraws: rng.bool(),
             entities: rng.one_in(3),
             paths: rng.one_in(4),
+            layer: *rng.pick(&[
+                Layer::None,
+                Layer::None,
+                Layer::Locks,
+                Layer::Optimistic,
+                Layer::TimeToLive,
+            ]),
+            feed: !without_wal && rng.one_in(3),
         };
         // Most databases are in memory, which is faster.
         let directory = rng.one_in(20).then(|| TempDir::new().unwrap());
