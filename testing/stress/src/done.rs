@@ -17,6 +17,7 @@ counted! {
     MultiGet = "multi-gets",
     Prefix = "prefix scans",
     Iterate = "iterations",
+    IterateFamilies = "iterations over families",
     Refresh = "refreshes of iterators",
     Write = "writes",
     Batch = "batches",

@@ -127,6 +127,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
     draw.compaction_filter(visible);
     draw.limits_and_kills(visible);
     draw.args.extend(entities(draw.rng));
+    draw.args.extend(families_and_workers(draw.rng));
     let others_read = others_read(&draw.args);
     draw.args.extend(deletions(draw.rng, others_read));
     draw.args.extend(holds(draw.rng, draw.rarely));
@@ -470,6 +471,19 @@ fn entities(rng: &mut Rng) -> [String; 3] {
         one_of(rng, "use_put_entity_one_in", &["0", "0", "1", "5"]),
         one_of(rng, "use_get_entity", &["0", "1"]),
         one_of(rng, "use_multi_get_entity", &["0", "1"]),
+    ]
+}
+
+/// The flags of iterators over several families, and of the workers of a compaction service.
+fn families_and_workers(rng: &mut Rng) -> [String; 3] {
+    [
+        one_of(rng, "use_multi_cf_iterator", &["0", "1"]),
+        one_of(rng, "use_attribute_group", &["0", "1"]),
+        one_of(
+            rng,
+            "remote_compaction_worker_threads",
+            &["0", "0", "0", "1", "3"],
+        ),
     ]
 }
 

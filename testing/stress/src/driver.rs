@@ -77,6 +77,10 @@ pub fn drive(mut flags: Flags) -> Outcome {
         start.elapsed().as_secs_f64()
     );
     println!("{done}");
+    if let Some(workers) = &stress.workers {
+        let [done, failed] = workers.ended();
+        println!("{done} compactions by workers of a compaction service, {failed} that they failed");
+    }
     if let Some(statistics) = &stress.options.statistics {
         println!("STATISTICS:\n{statistics}");
     }

@@ -53,7 +53,7 @@ impl Worker<'_> {
 
     /// The value among the columns of a key. A merge leaves the other column unchanged: it has the value of
     /// some earlier write.
-    fn value_of(&self, family: usize, key: u64, columns: Columns) -> Outcome<Vec<u8>> {
+    pub(super) fn value_of(&self, family: usize, key: u64, columns: Columns) -> Outcome<Vec<u8>> {
         match &columns[..] {
             [(name, value)] if name.is_empty() => Ok(value.clone()),
             [(name, value), (other, repeated)] if name.is_empty() && other == BACKWARDS => {

@@ -65,6 +65,10 @@ flags::flags! {
     use_get_entity: bool = false;
     /// Half of the reads of several keys are MultiGetEntity.
     use_multi_get_entity: bool = false;
+    /// Half of the iterators are over several families, whose rows they show together.
+    use_multi_cf_iterator: bool = false;
+    /// Half of the rows of iterators over several families are read family by family.
+    use_attribute_group: bool = false;
     /// Writes by pessimistic transactions, a third of them with two-phase commit. Without transactions if a
     /// crash may take writes that returned (--disable_wal, --sync_fault_injection,
     /// --manual_wal_flush_one_in).
@@ -410,6 +414,10 @@ flags::flags! {
     max_background_flushes: i32 = -1;
     /// The most threads that do nothing but universal compactions into the last level; 0: none.
     num_bottom_pri_threads: u32 = 0;
+    /// Compactions that workers of a compaction service in this process do at a time; 0: no service.
+    remote_compaction_worker_threads: u32 = 0;
+    /// A compaction that its worker fails is done by the database; otherwise it fails.
+    remote_compaction_failure_fall_back_to_local: bool = true;
     /// Reads tables through a memory map.
     mmap_read: bool = false;
     /// Reads every key in every way, and checks every file, whenever the threads have stopped.
@@ -588,6 +596,11 @@ mod tests {
             "format_version",
             "5",
             "RocksDB 7.8 reads what is written by default",
+        ),
+        (
+            "remote_compaction_worker_threads",
+            "0",
+            "a database has no compaction service unless it is asked for",
         ),
         ("seed", "0", "each run draws its own seed, and prints it"),
         (

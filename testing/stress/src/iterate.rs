@@ -1,66 +1,17 @@
 //! Moves of an iterator: plain, tailing, refreshed, with a limit of skipped entries, or reading memory alone.
 
 use base::{Error, ErrorKind};
-use esker::{DbIterator, ReadOptions, ReadTier};
+use esker::{ReadOptions, ReadTier};
 
 use crate::done::What;
 use crate::failure::{Failure, Outcome};
 use crate::keys;
+use crate::moves::{Move, STEPS};
 use crate::verify;
 use crate::worker::{SCAN_WIDTH, Worker};
 
-/// The number of moves of an iterator.
-const STEPS: usize = 40;
-
 /// The most entries that an iterator with a limit may skip in a move.
 const FEW: u64 = 30;
-
-/// A move of an iterator.
-#[derive(Clone, Copy, Debug)]
-enum Move {
-    Next,
-    Prev,
-    /// Moves to this key, or to the next.
-    Seek(u64),
-    /// Moves to this key, or to the one before.
-    SeekForPrev(u64),
-    SeekToFirst,
-    SeekToLast,
-    /// Refreshes to the current state, or to a snapshot.
-    Refresh(bool),
-}
-
-impl Move {
-    /// True if the target does not depend on the position before.
-    fn is_seek(self) -> bool {
-        !matches!(self, Move::Next | Move::Prev | Move::Refresh(_))
-    }
-
-    fn make(self, iter: &mut DbIterator) {
-        match self {
-            Move::Next => iter.next(),
-            Move::Prev => iter.prev(),
-            Move::Seek(key) => iter.seek(&keys::key(key)),
-            Move::SeekForPrev(key) => iter.seek_for_prev(&keys::key(key)),
-            Move::SeekToFirst => iter.seek_to_first(),
-            Move::SeekToLast => iter.seek_to_last(),
-            Move::Refresh(_) => {}
-        }
-    }
-
-    /// The index among `rows` after the move, if the index before it was `at`.
-    fn expected<T>(self, rows: &[(u64, T)], at: Option<usize>) -> Option<usize> {
-        match self {
-            Move::Next => at.map(|at| at + 1).filter(|&at| at < rows.len()),
-            Move::Prev => at?.checked_sub(1),
-            Move::Seek(key) => rows.iter().position(|row| row.0 >= key),
-            Move::SeekForPrev(key) => rows.iter().rposition(|row| row.0 <= key),
-            Move::SeekToFirst => (!rows.is_empty()).then_some(0),
-            Move::SeekToLast => rows.len().checked_sub(1),
-            Move::Refresh(_) => None,
-        }
-    }
-}
 
 impl Worker<'_> {
     /// Sets unusual options now and then.
@@ -79,22 +30,13 @@ impl Worker<'_> {
         }
     }
 
-    fn draw_move(&mut self, keys: &std::ops::Range<u64>, stands: bool) -> Move {
-        match self.rng.u32(..25) {
-            0..8 if stands => Move::Next,
-            8..16 if stands => Move::Prev,
-            0..4 | 16 | 17 => Move::Seek(self.rng.u64(keys.clone())),
-            4..8 | 18 | 19 => Move::SeekForPrev(self.rng.u64(keys.clone())),
-            8..12 | 20 => Move::SeekToFirst,
-            12..16 | 21 | 22 => Move::SeekToLast,
-            _ => Move::Refresh(self.rng.bool()),
-        }
-    }
-
     /// Moves an iterator, changing direction at random, and compares its positions with the expected ones.
     pub(super) fn iterate(&mut self) -> Outcome {
         if self.stress.flags.use_multiscan && self.rng.bool() {
             return self.scan_ranges();
+        }
+        if self.stress.flags.use_multi_cf_iterator && self.rng.bool() {
+            return self.iterate_families();
         }
         let (family, start) = (self.family(), self.key());
         let keys = start..(start + SCAN_WIDTH).min(self.stress.expected.keys());

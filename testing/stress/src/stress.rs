@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::{Error, ErrorKind};
-use esker::{ColumnFamily, Db, Options};
+use esker::{ColumnFamily, CompactionService, Db, Options};
 use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use vfs::MemFs;
 
@@ -17,6 +17,7 @@ use crate::filter::{Families, RemovesAbsent};
 use crate::flags::Flags;
 use crate::keys;
 use crate::rare::RareEvents;
+use crate::remote::Workers;
 use crate::secondary::Secondary;
 use crate::transaction_db::Transactions;
 use crate::wal_dirs::WalDirs;
@@ -62,6 +63,8 @@ pub struct Stress {
     pub memory: Option<Memory>,
     /// The injected failures.
     pub faults: Option<Faults>,
+    /// The workers of the compaction service.
+    pub workers: Option<Arc<Workers>>,
     /// Cancels half of the compactions of a key range.
     pub canceled: Arc<AtomicBool>,
     /// The directories of the WALs.
@@ -101,6 +104,10 @@ impl Stress {
             options.fs = faults.fs();
             faults.wrap_user_code(&mut options);
         }
+        let workers = Workers::of(&flags, &options, &path).map(Arc::new);
+        options.compaction_service = workers
+            .clone()
+            .map(|workers| workers as Arc<dyn CompactionService>);
         let locks_of_family = (expected.keys() >> flags.log2_keys_per_lock) as usize + 1;
         let count = locks_of_family * flags.column_families as usize;
         let wal_dirs = WalDirs::new(flags.seed, &options.wal_dir);
@@ -112,6 +119,7 @@ impl Stress {
             recovered: AtomicBool::new(false),
             interrupted: AtomicBool::new(false),
             faults,
+            workers,
             flags,
             options,
             path,
@@ -276,6 +284,8 @@ impl Stress {
             // A copy has no SST file manager, because the deletion of its files would wait for the delete
             // rate.
             sst_file_manager: None,
+            // The workers would look for the tables in the directory of this database.
+            compaction_service: None,
             // A copy may have no WAL.
             track_and_verify_wals: false,
             ..self.options.clone()

@@ -1,13 +1,38 @@
 //! Bugs of wide-column entities, of merge operands, of reads over several families and of those with limits.
 
 use super::Canary;
-use super::Catcher::Tests;
+use super::Catcher::{Stress, Tests};
 
 const TESTS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "wide_columns::"];
 const LIMITS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "read_limits::"];
 const VERSIONS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "versions::"];
 const OPERATORS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "merge_operators::"];
 const SCRIPTS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "scripts::"];
+
+/// Iterators over several families.
+const FAMILIES: &[&str] = &[
+    "--threads=2",
+    "--ops_per_thread=10000",
+    "--max_key=300",
+    "--column_families=4",
+    "--reopen=1",
+    "--use_multi_cf_iterator",
+    "--use_attribute_group",
+    "--use_put_entity_one_in=3",
+    "--readpercent=10",
+    "--prefixpercent=5",
+    "--writepercent=45",
+    "--delpercent=10",
+    "--delrangepercent=5",
+    "--iterpercent=25",
+    "--flush_one_in=500",
+    "--compact_range_one_in=500",
+    "--clear_column_family_one_in=0",
+    "--write_buffer_size=16384",
+    "--target_file_size_base=4096",
+    "--max_bytes_for_level_base=32768",
+    "--progress_reports=false",
+];
 
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
@@ -107,5 +132,19 @@ pub(super) const CANARIES: &[Canary] = &[
         right: "                    *kind = Kind::WideColumnEntity;",
         wrong: "                    *kind = Kind::Value;",
         caught_by: Tests(&["-p", "esker-compact", "--test", "it", "cursor"]),
+    },
+    Canary {
+        name: "of the families at a key an iterator over families moves the first alone",
+        file: "crates/engine/src/read/multi_cf_iterator.rs",
+        right: "        for &place in &self.current {\n            step(",
+        wrong: "        for &place in self.current.iter().take(1) {\n            step(",
+        caught_by: Stress(1, FAMILIES),
+    },
+    Canary {
+        name: "the columns of families come in the order of another iterator",
+        file: "crates/engine/src/read/multi_cf_iterator.rs",
+        right: "        self.current.iter().map(group).collect()\n",
+        wrong: "        self.current.iter().rev().map(group).collect()\n",
+        caught_by: Stress(1, FAMILIES),
     },
 ];

@@ -1,9 +1,34 @@
 //! Planted bugs of compactions in other processes.
 
 use super::Canary;
-use super::Catcher::Tests;
+use super::Catcher::{Stress, Tests};
 
 const REMOTE: &[&str] = &["-p", "esker-dbtest", "--test", "it", "compaction::remote::"];
+
+/// Compactions by workers, which keep the rows of snapshots.
+const WORKERS: &[&str] = &[
+    "--threads=2",
+    "--ops_per_thread=10000",
+    "--max_key=300",
+    "--column_families=4",
+    "--reopen=1",
+    "--remote_compaction_worker_threads=2",
+    "--readpercent=10",
+    "--prefixpercent=5",
+    "--writepercent=45",
+    "--delpercent=10",
+    "--delrangepercent=5",
+    "--iterpercent=25",
+    "--acquire_snapshot_one_in=50",
+    "--snapshot_hold_ops=500",
+    "--flush_one_in=500",
+    "--compact_range_one_in=500",
+    "--clear_column_family_one_in=0",
+    "--write_buffer_size=16384",
+    "--target_file_size_base=4096",
+    "--max_bytes_for_level_base=32768",
+    "--progress_reports=false",
+];
 
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
@@ -68,5 +93,12 @@ pub(super) const CANARIES: &[Canary] = &[
         right: "if !text.ends_with(';') || !is_balanced(text) {",
         wrong: "if !text.ends_with(';') && !is_balanced(text) {",
         caught_by: Tests(&["-p", "esker", "--lib", "service_text::"]),
+    },
+    Canary {
+        name: "the job of a worker names no snapshots",
+        file: "crates/engine/src/jobs/compaction_service.rs",
+        right: "            snapshots: self.snapshots.seqnos(),\n",
+        wrong: "            snapshots: Vec::new(),\n",
+        caught_by: Stress(2, WORKERS),
     },
 ];

@@ -410,6 +410,45 @@ fn compactions_filter_and_files_go_behind_everything() {
     }
 }
 
+#[test]
+fn families_are_read_together_and_workers_compact() {
+    let output = stress(&[
+        "--threads=2",
+        "--ops_per_thread=4000",
+        "--max_key=300",
+        "--column_families=4",
+        "--reopen=1",
+        "--readpercent=10",
+        "--prefixpercent=5",
+        "--writepercent=45",
+        "--delpercent=10",
+        "--delrangepercent=5",
+        "--iterpercent=25",
+        "--use_multi_cf_iterator",
+        "--use_attribute_group",
+        "--use_put_entity_one_in=3",
+        "--remote_compaction_worker_threads=2",
+        "--acquire_snapshot_one_in=50",
+        "--snapshot_hold_ops=300",
+        "--compact_range_one_in=200",
+        "--flush_one_in=200",
+        "--write_buffer_size=16384",
+        "--target_file_size_base=4096",
+        "--max_bytes_for_level_base=32768",
+        "--read_fault_one_in=0",
+        "--metadata_read_fault_one_in=0",
+        "--metadata_write_fault_one_in=0",
+    ]);
+    assert_verified(&output);
+    let text = text(&output);
+    assert!(text.contains("iterations over families"), "{text}");
+    assert!(
+        text.contains("compactions by workers of a compaction service, 0 that"),
+        "{text}"
+    );
+    assert!(!text.contains("\n0 compactions by workers"), "{text}");
+}
+
 /// By default, db_stress writes no option and no format that RocksDB 7.8 does not know.
 #[test]
 fn rocksdbs_tools_take_what_is_written_by_default() {
