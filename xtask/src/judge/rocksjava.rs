@@ -70,10 +70,6 @@ pub const NOT_PASSED: &[(&str, &str)] = &[
         "It wants the size that RocksDB's MANIFEST has.",
     ),
     (
-        "TransactionLogIteratorTest.getBatch, transactionLogIteratorCheckAfterRestart",
-        "A WAL that a flush has made obsolete is not kept in an archive.",
-    ),
-    (
         "RocksDBTest.getOutOfArrayMaxSizeValue",
         "A value of more than 2 GiB is refused where the merge makes it, and not where Java would take it: the error has other words.",
     ),

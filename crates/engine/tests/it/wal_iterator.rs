@@ -227,6 +227,7 @@ fn archived_wals_are_read_across_reopenings() {
         }
         let mut iter = db.get_updates_since(1).unwrap();
         assert_eq!(rest(&mut iter), expected);
+        assert_eq!(rest(&mut db.get_updates_since(0).unwrap()), expected);
         assert_eq!(
             rest(&mut db.get_updates_since(expected[2].0).unwrap()),
             expected[2..]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use base::env::{Clock, ManualClock};
 use dbtest::by_hand::{flush, rewrite};
 use dbtest::{files, settings};
-use esker::{CompactionStyle, Db, Options, Snapshot, Temperature};
+use esker::{CompactRangeOptions, CompactionStyle, Db, DbPath, Options, Snapshot, Temperature};
 use tempfile::TempDir;
 use testkit::{TestRng, oracle};
 use vfs::MemFs;
@@ -137,6 +137,69 @@ fn recent_rows_go_to_the_level_above() {
             [(LAST - 1, Temperature::HOT, 2), (LAST, Temperature::COLD, 15)],
             "{style:?}"
         );
+    }
+}
+
+/// Recent rows stay in the directory of the level above the last one, and old rows go to that of the last.
+#[test]
+fn recent_rows_stay_in_the_directory_of_their_level() {
+    let clock = clock();
+    let mut options = options(&clock);
+    let family = &mut options.column_family;
+    // The levels above the last one fill the first directory.
+    family.max_bytes_for_level_base = 1 << 20;
+    family.max_bytes_for_level_multiplier = 1.0;
+    family.cf_paths = vec![
+        DbPath::new("/hot", (LAST as u64) << 20),
+        DbPath::new("/cold", 1 << 40),
+    ];
+    let db = Db::open(&options, DIR).unwrap();
+    put(&db, 0..10, "old");
+    flush(&db);
+    // The last level is in use only if a compaction has made it so.
+    let to_last = CompactRangeOptions {
+        change_level: true,
+        target_level: Some(LAST),
+        ..CompactRangeOptions::default()
+    };
+    db.compact_range_cf_opt(&db.default_column_family(), None, None, &to_last)
+        .unwrap();
+    pass(&clock, 1);
+    grow_old(&db, &clock);
+    put(&db, 5..15, "new");
+    flush_old(&db, &clock);
+    rewrite(&db);
+    let wanted = [(LAST - 1, Temperature::HOT, 11), (LAST, Temperature::COLD, 5)];
+    assert_eq!(tables(&db), wanted);
+    let directories = |db: &Db| {
+        let mut files = db.live_files();
+        files.sort_by_key(|file| file.level);
+        let of = |file: &esker::LiveFile| file.path.parent().unwrap().to_owned();
+        files.iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        directories(&db),
+        [std::path::Path::new("/hot"), std::path::Path::new("/cold")]
+    );
+    // Rows that are no longer recent move to the last level, and to its directory.
+    grow_old(&db, &clock);
+    put(&db, [20], "newest");
+    flush(&db);
+    rewrite(&db);
+    assert_eq!(
+        tables(&db),
+        [(LAST - 1, Temperature::HOT, 2), (LAST, Temperature::COLD, 15)]
+    );
+    assert_eq!(
+        directories(&db),
+        [std::path::Path::new("/hot"), std::path::Path::new("/cold")]
+    );
+    db.close().unwrap();
+    drop(db);
+    let db = Db::open(&options, DIR).unwrap();
+    for key in 0..15 {
+        let wanted: &[u8] = if key < 5 { b"old" } else { b"new" };
+        assert_eq!(db.get(format!("{key:03}")).unwrap().as_deref(), Some(wanted));
     }
 }
 

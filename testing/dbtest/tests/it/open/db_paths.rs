@@ -9,7 +9,7 @@ use base::env::Rng;
 use esker::{
     BlobGarbageCollectionPolicy, BottommostLevelCompaction, CheckpointOptions, ColumnFamily,
     ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions, CompactionStyle, CompressionType, Db,
-    DbPath, ErrorKind, Options,
+    DbPath, ErrorKind, IngestExternalFileOptions, Options, SstFileWriter,
 };
 use tempfile::TempDir;
 use testkit::oracle;
@@ -81,6 +81,52 @@ fn places(db: &Db, home: &Path) -> Vec<(usize, usize)> {
 fn compact_all(db: &Db, options: &CompactRangeOptions) {
     db.compact_range_cf_opt(&db.default_column_family(), None, None, options)
         .unwrap();
+}
+
+/// A compaction that rewrites the last level, too.
+fn forced() -> CompactRangeOptions {
+    CompactRangeOptions {
+        bottommost_level_compaction: BottommostLevelCompaction::Force,
+        ..CompactRangeOptions::default()
+    }
+}
+
+/// An ingested table goes to the first directory, as in RocksDB, whatever its level, and whether it is moved or
+/// copied. The next compaction writes its rows to the directory of their level.
+#[test]
+fn ingested_tables_are_in_the_first_directory_until_a_compaction() {
+    for move_files in [true, false] {
+        let (fs, home) = (MemFs::new(), Path::new("/home"));
+        let options = options(Arc::new(fs.clone()), home, &[128 * KB, 256 * KB, 0]);
+        let db = Db::open(&options, home.join("db")).unwrap();
+        let file = home.join("external.sst");
+        let ingest = |keys: &[&str]| {
+            let mut writer = SstFileWriter::new(&options);
+            writer.open(&file).unwrap();
+            keys.iter().for_each(|key| writer.put(key, "ingested").unwrap());
+            writer.finish().unwrap();
+            let how = IngestExternalFileOptions {
+                move_files,
+                ..IngestExternalFileOptions::default()
+            };
+            db.ingest_external_file(&[&file], &how).unwrap();
+        };
+        ingest(&["a", "b"]);
+        assert_eq!(places(&db, home), [(3, 0)]);
+        compact_all(&db, &forced());
+        assert_eq!(places(&db, home), [(3, 2)]);
+        // The level above is that of a file that overlaps one of the last level.
+        ingest(&["a", "c"]);
+        assert_eq!(places(&db, home), [(2, 0), (3, 2)]);
+        db.close().unwrap();
+        drop(db);
+        let db = Db::open(&options, home.join("db")).unwrap();
+        for key in ["a", "b", "c"] {
+            let found = db.get(key).unwrap();
+            assert_eq!(found.as_deref(), Some(&b"ingested"[..]), "{key}");
+        }
+        assert_eq!(dbtest::files::check(&db).unwrap(), "");
+    }
 }
 
 #[test]

@@ -2,9 +2,13 @@
 //! error of its keys alone.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use dbtest::by_hand::flush;
-use esker::{Cache, CacheOptions, Db, ErrorKind, FilterPolicy, Options, ReadOptions, ReadTier, WriteOptions};
+use esker::{
+    Cache, CacheOptions, ColumnFamily, Db, ErrorKind, FilterPolicy, Options, ReadOptions, ReadTier,
+    WriteBatch, WriteOptions,
+};
 use testkit::rng::{self, TestRng};
 use vfs::{Action, FaultFs, MemFs, Op, Rule};
 
@@ -182,4 +186,67 @@ fn a_block_that_cannot_be_read_is_an_error_of_its_keys_alone() {
         }
     }
     assert!(failed > 0 && right > failed, "{right} right, {failed} failed");
+}
+
+/// The values of keys of several families.
+fn values_of(db: &Db, keys: &[(&ColumnFamily, &[u8])], options: &ReadOptions) -> Vec<Option<Vec<u8>>> {
+    let found = db.multi_get_families(keys, options).into_iter();
+    found
+        .map(|value| value.unwrap().map(|value| value.to_vec()))
+        .collect()
+}
+
+#[test]
+fn keys_of_several_families_are_read_at_one_moment() {
+    const WRITES: u32 = 2000;
+    let options = options(Arc::new(MemFs::new()), FilterPolicy::Bloom(10.0));
+    let db = Db::open(&options, "/db").unwrap();
+    let (one, two) = (
+        db.default_column_family(),
+        db.create_column_family("two", &options.column_family).unwrap(),
+    );
+    db.put_cf(&one, "a", "in one").unwrap();
+    db.put_cf(&two, "b", "in two").unwrap();
+    let before = ReadOptions {
+        snapshot: Some(db.snapshot()),
+        ..ReadOptions::default()
+    };
+    db.put_cf(&two, "a", "in two, too").unwrap();
+    db.flush_cf(std::slice::from_ref(&two)).unwrap();
+    // The values come in the order of the keys, whichever their families.
+    let keys: [(&ColumnFamily, &[u8]); 4] = [(&two, b"b"), (&one, b"a"), (&two, b"a"), (&one, b"b")];
+    let text = |text: &str| Some(text.as_bytes().to_vec());
+    assert_eq!(
+        values_of(&db, &keys, &ReadOptions::default()),
+        [text("in two"), text("in one"), text("in two, too"), None]
+    );
+    assert_eq!(
+        values_of(&db, &keys, &before),
+        [text("in two"), text("in one"), None, None]
+    );
+    // A batch of both families is seen as a whole or not at all.
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 0..WRITES {
+                let mut batch = WriteBatch::new();
+                batch.put_cf(&one, b"n", &number.to_le_bytes());
+                batch.put_cf(&two, b"n", &number.to_le_bytes());
+                db.write(batch).unwrap();
+                if number % 500 == 0 {
+                    db.flush_cf(&[one.clone(), two.clone()]).unwrap();
+                }
+            }
+            done.store(true, Ordering::Release);
+        });
+        while !done.load(Ordering::Acquire) {
+            let found = values_of(&db, &[(&two, b"n"), (&one, b"n")], &ReadOptions::default());
+            assert_eq!(found[0], found[1]);
+        }
+    });
+    let last = Some((WRITES - 1).to_le_bytes().to_vec());
+    assert_eq!(
+        values_of(&db, &[(&two, b"n"), (&one, b"n")], &ReadOptions::default()),
+        [last.clone(), last]
+    );
 }

@@ -43,6 +43,41 @@ fn jobs_ask_the_rate_limiter() {
     }
 }
 
+/// Flushes of two databases wait for the bytes of one limiter, and count against it together.
+#[test]
+fn two_databases_share_the_bytes_of_a_rate_limiter() {
+    let (limiter, mut options) = limited(100 << 20, RateLimiterMode::WritesOnly);
+    options.column_family.compression = CompressionType::None;
+    let open = |path: &str| Db::open(&options, path).unwrap();
+    let databases = [open("/one"), open("/two")];
+    let fill = |value: u8| {
+        for (db, key) in databases
+            .iter()
+            .flat_map(|db| (0..4000u32).map(move |key| (db, key)))
+        {
+            db.put(key.to_be_bytes(), [value; 100]).unwrap();
+        }
+    };
+    let written = || -> u64 {
+        let tables = databases.iter().flat_map(|db| db.live_files());
+        tables.map(|file| file.size).sum()
+    };
+    let high = Some(IoPriority::High);
+    fill(1);
+    databases.iter().for_each(flush);
+    assert_eq!(limiter.total_bytes_through(high), written());
+    fill(2);
+    // A flush needs more bytes than the period has, and the next period has one byte.
+    limiter.set_bytes_per_second(1).unwrap();
+    std::thread::scope(|scope| {
+        let flushes = databases.each_ref().map(|db| scope.spawn(move || flush(db)));
+        testkit::wait_until("both flushes wait", || limiter.total_pending_requests(high) == 2);
+        limiter.set_bytes_per_second(1 << 30).unwrap();
+        flushes.into_iter().for_each(|flush| flush.join().unwrap());
+    });
+    assert_eq!(limiter.total_bytes_through(high), written());
+}
+
 /// A listener that takes almost all bytes of the rate limiter's period when a compaction begins.
 struct Starve(Arc<RateLimiter>);
 
