@@ -107,6 +107,13 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(FEEDS),
     },
     Canary {
+        name: "a feed shows rows of a WAL that recovery did not read",
+        file: "crates/engine/src/db/feed/wals.rs",
+        right: "        all.retain(|number, _| self.was_recovered(*number));\n",
+        wrong: "",
+        caught_by: Tests(FEEDS),
+    },
+    Canary {
         name: "cursors that an open cannot read are none",
         file: "crates/engine/src/files/wal_archive.rs",
         right: "            self.has_cursors.store(true, Ordering::Relaxed);\n",

@@ -7,6 +7,20 @@ const LATCH: &[&str] = &["-p", "esker-dbtest", "--test", "it", "ingest::latch::"
 
 pub(super) const CANARIES: &[Canary] = &[
     Canary {
+        name: "a compaction within L0 is picked where a file is about to be ingested",
+        file: "crates/compact/src/picker/inputs.rs",
+        right: "(context.running).reserves(files.cmp, user(bounds.smallest), user(bounds.largest))",
+        wrong: "(context.running).reserves(files.cmp, user(bounds.largest), user(bounds.smallest))",
+        caught_by: Tests(&["-p", "esker-compact", "--test", "it", "picker::"]),
+    },
+    Canary {
+        name: "a table in L0 spans the number of a file that is ingested",
+        file: "crates/engine/src/ingest/commit.rs",
+        right: "        if numbered && (in_memory || in_level0) {\n",
+        wrong: "        if numbered && in_memory {\n",
+        caught_by: Tests(LATCH),
+    },
+    Canary {
         name: "a writer of keys that are ingested does not wait",
         file: "crates/engine/src/write/range_latch.rs",
         right: "        if !holds {\n",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use manifest::FileMetadata;
 
 use super::context::PickContext;
-use super::inputs::{cheap_level0, total_bytes};
+use super::inputs::{cheap_level0, keys_are_reserved, total_bytes};
 use crate::due::is_past_ttl;
 use crate::options::multiply;
 use crate::plan::{CompactionReason, LevelFiles, Parts, Plan};
@@ -112,7 +112,9 @@ impl Picker<'_> {
         let (end, bytes_per_file) = cheap_level0(files, options.max_compaction_bytes())?;
         let small = bytes_per_file < multiply(options.write_buffer_size, 1.1);
         let enough = end >= options.level0_file_num_compaction_trigger.max(2);
-        (small && enough).then(|| self.plan(0, files[..end].to_vec(), CompactionReason::FIFOReduceNumFiles))
+        let plan = (small && enough)
+            .then(|| self.plan(0, files[..end].to_vec(), CompactionReason::FIFOReduceNumFiles));
+        plan.filter(|plan| !keys_are_reserved(self.context, &plan.inputs))
     }
 
     fn drop_files(&self, level: usize, mut files: Vec<Arc<FileMetadata>>, reason: CompactionReason) -> Plan {

@@ -262,6 +262,16 @@ pub(crate) fn conflicts(context: &PickContext<'_>, inputs: &[LevelFiles], output
     })
 }
 
+/// True if a file is about to be added within the range of `inputs`, to L0 perhaps. L0 files are ordered by
+/// their sequence numbers, so a compaction within L0 of an older and a newer file than that one must not be
+/// installed after it.
+pub(crate) fn keys_are_reserved(context: &PickContext<'_>, inputs: &[LevelFiles]) -> bool {
+    let files = Files::of(context.version);
+    let bounds = files.bounds(inputs.iter().flat_map(|input| &input.files));
+    let user = base::internal_key::user_key;
+    (context.running).reserves(files.cmp, user(bounds.smallest), user(bounds.largest))
+}
+
 /// The files in the range of `inputs` in the first level below `output_level` that has any.
 pub(crate) fn grandparents(
     version: &Version,

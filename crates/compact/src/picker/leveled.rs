@@ -9,7 +9,8 @@ use manifest::{BlobFileMetadata, FileMetadata, Version};
 
 use super::context::PickContext;
 use super::inputs::{
-    Files, any_busy, cheap_level0, conflicts, grandparents, is_trivial_move, level_inputs, setup_other_inputs,
+    Files, any_busy, cheap_level0, conflicts, grandparents, is_trivial_move, keys_are_reserved, level_inputs,
+    setup_other_inputs,
 };
 use crate::due::{is_past, is_past_period};
 use crate::options::CompactionPri;
@@ -201,7 +202,10 @@ impl<'a> Picker<'a> {
             return None;
         }
         let (end, _) = cheap_level0(files, self.context.options.max_compaction_bytes())?;
-        (end >= MIN_FILES_FOR_INTRA_L0).then(|| self.intra_level0(&files[..end], score))
+        match end >= MIN_FILES_FOR_INTRA_L0 {
+            true => self.intra_level0(&files[..end], score),
+            false => None,
+        }
     }
 
     /// A compaction within L0, where the base level is so much larger than L0 that compacting into it would
@@ -221,12 +225,18 @@ impl<'a> Picker<'a> {
             return None;
         }
         let idle = files.iter().take_while(|file| file.is_idle()).count();
-        (idle >= min_files).then(|| self.intra_level0(&files[..idle], score))
+        match idle >= min_files {
+            true => self.intra_level0(&files[..idle], score),
+            false => None,
+        }
     }
 
-    fn intra_level0(&self, files: &[Arc<FileMetadata>], score: f64) -> Plan {
+    fn intra_level0(&self, files: &[Arc<FileMetadata>], score: f64) -> Option<Plan> {
         let inputs = level_inputs(0, files.to_vec(), 0, &[]);
-        self.plan(inputs, 0, false, CompactionReason::LevelL0FilesNum, score)
+        if keys_are_reserved(self.context, &inputs) {
+            return None;
+        }
+        Some(self.plan(inputs, 0, false, CompactionReason::LevelL0FilesNum, score))
     }
 
     /// Out of a level below L0 that is too large: the first file, by priority, that conflicts with nothing.

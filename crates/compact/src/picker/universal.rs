@@ -13,8 +13,8 @@ use manifest::{FileMetadata, Version};
 
 use super::context::PickContext;
 use super::inputs::{
-    Files, any_being_compacted, any_busy, conflicts, do_not_overlap, grandparents, setup_other_inputs,
-    total_bytes,
+    Files, any_being_compacted, any_busy, conflicts, do_not_overlap, grandparents, keys_are_reserved,
+    setup_other_inputs, total_bytes,
 };
 use crate::due::is_past_period;
 use crate::options::LeveledOptions;
@@ -384,7 +384,11 @@ impl Picker<'_> {
                 }),
             }
         }
-        if output_level > 0 && conflicts(context, &inputs, output_level) {
+        let is_in_the_way = match output_level {
+            0 => keys_are_reserved(context, &inputs),
+            _ => conflicts(context, &inputs, output_level),
+        };
+        if is_in_the_way {
             return None;
         }
         let mut plan = plan_of(context, inputs, output_level, Vec::new(), reason, self.score());

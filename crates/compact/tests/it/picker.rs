@@ -626,6 +626,47 @@ fn reserved_ranges_are_kept_free() {
     assert!(pick_leveled(&state.context()).is_none());
 }
 
+/// A file is about to be ingested into L0 with a number between those of the files there. A compaction within
+/// L0 would be installed after it, with older and newer rows.
+#[test]
+fn no_compaction_within_l0_is_picked_where_a_file_is_about_to_be_added() {
+    let merging = CompactionOptionsFifo {
+        allow_compaction: true,
+        ..CompactionOptionsFifo::default()
+    };
+    let universal = CompactionOptionsUniversal::default();
+    for style in [Style::Level, Style::Universal(universal), Style::Fifo(merging)] {
+        let mut state = PickerState::new();
+        let mut edit = VersionEdit::default();
+        let file = |number: u64, size: u64, seqno: SeqNo| {
+            Arc::new(FileMetadata {
+                number,
+                size,
+                smallest: keys::key(&format!("b@{seqno}")).into(),
+                largest: keys::key(&format!("x@{seqno}")).into(),
+                smallest_seqno: seqno,
+                largest_seqno: seqno,
+                ..FileMetadata::default()
+            })
+        };
+        (1..=6).for_each(|number| edit.new_files.push((0, file(number, 1000, 10 * number))));
+        if !matches!(style, Style::Fifo(_)) {
+            edit.new_files.push((1, file(9, 100_000_000, 1)));
+        }
+        state.version = apply(&empty(), &edit).unwrap();
+        state.options.level0_file_num_compaction_trigger = 2;
+        state.options.level_compaction_dynamic_level_bytes = false;
+        state.options.style = style;
+        let plan = esker_compact::pick(&state.context()).unwrap();
+        assert_eq!((plan.output_level, plan.num_input_files() > 1), (0, true));
+        let job = state.running.reserve(0, b"m", b"n");
+        assert!(esker_compact::pick(&state.context()).is_none_or(|plan| plan.output_level > 0));
+        state.running.finish(job);
+        state.running.reserve(0, b"y", b"z");
+        assert_eq!(esker_compact::pick(&state.context()).unwrap().output_level, 0);
+    }
+}
+
 #[test]
 fn one_level_has_nothing_to_pick() {
     let mut state = PickerState::new();

@@ -188,7 +188,8 @@ impl WalArchive {
         }
     }
 
-    fn has_rows_of_tables(&self, number: u64) -> bool {
+    /// True unless recovery ended before WAL `number`.
+    pub fn has_rows_of_tables(&self, number: u64) -> bool {
         self.unread.get().is_none_or(|unread| !unread.contains(&number))
     }
 

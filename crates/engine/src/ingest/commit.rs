@@ -422,9 +422,11 @@ enum Obstacle {
     ExclusiveJob,
 }
 
-/// The families that have rows in memory and get files in L0 with a sequence number. L0 files are ordered by
-/// their sequence numbers, but a table of rows in memory and of later rows would have sequence numbers below
-/// and above that of the ingested file. Memtables that were begun after the reservation have only later rows.
+/// The families that get files in L0 with a sequence number, and in which a table has or may get sequence
+/// numbers below and above that of the file. L0 files are ordered by their sequence numbers: that table would
+/// be the newer one, although its rows of the file's keys are older. Such a table comes from older rows in
+/// memory that are flushed with later ones (memtables that were begun after the reservation have only later
+/// rows), is in L0 already, or comes from a running compaction of a table with later rows.
 fn spanning(
     state: &DbState,
     families: &[PreparedFamily],
@@ -443,7 +445,15 @@ fn spanning(
             let mut immutable = state.immutable.iter().map(|immutable| &immutable.memory.table);
             has_older(&state.mem.table) || immutable.any(|table| has_older(table))
         });
-        if numbered && in_memory {
+        let spans = |file: &FileMetadata| {
+            let may_span = file.smallest_seqno <= reserved.before || file.is_being_compacted();
+            file.largest_seqno > reserved.before && may_span
+        };
+        let in_level0 = state.families.get(&own.family.id).is_some_and(|state| {
+            let mut files = state.version.files(0).iter();
+            files.any(|file| spans(file))
+        });
+        if numbered && (in_memory || in_level0) {
             own.check_may_flush()?;
             spanning.push(own.family.id);
         }

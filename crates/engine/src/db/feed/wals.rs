@@ -89,6 +89,13 @@ impl Wals {
         }
     }
 
+    /// False if recovery ended before WAL `number`: its rows are not in the database, and others may have their
+    /// sequence numbers. The WAL is about to be deleted.
+    fn was_recovered(&self, number: u64) -> bool {
+        let archive = self.db.as_ref().and_then(|db| db.inner().obsolete.archive());
+        archive.is_none_or(|archive| archive.has_rows_of_tables(number))
+    }
+
     /// All WALs by number. The live WALs are listed before the archived ones, so a WAL that is archived
     /// meanwhile is found in one of the lists or in both.
     pub fn all(&self) -> Result<BTreeMap<u64, FoundWal>> {
@@ -103,6 +110,7 @@ impl Wals {
             .map(of(false))
             .collect();
         all.extend(archived.into_iter().map(of(true)));
+        all.retain(|number, _| self.was_recovered(*number));
         Ok(all)
     }
 

@@ -10,8 +10,8 @@ use dbtest::by_hand::{compact, flush};
 use dbtest::crash::{dump, images_of_changes};
 use dbtest::files;
 use esker::{
-    Db, ErrorKind, FlushOptions, IngestExternalFileArg, IngestExternalFileOptions, Options, RangeOpt,
-    ReadOptions, SstFileWriter, WriteBatch, WriteOptions,
+    CompactFilesOptions, CompactionStyle, Db, ErrorKind, FlushOptions, IngestExternalFileArg,
+    IngestExternalFileOptions, Options, RangeOpt, ReadOptions, SstFileWriter, WriteBatch, WriteOptions,
 };
 use vfs::{Action, FaultFs, MemFs, Op, Rule};
 
@@ -209,6 +209,71 @@ fn writers_go_on_while_a_file_goes_to_l0() {
     assert_eq!(files::check(&db).unwrap(), "");
     compact(&db);
     assert_eq!(db.get(b"m").unwrap().as_deref(), Some(&b"newest"[..]));
+}
+
+/// While an ingestion syncs the WAL, after it has reserved its sequence number, later rows of other keys are
+/// flushed, and their table is compacted with one of older rows of its key. That table would be the newer one
+/// in L0.
+#[test]
+fn no_table_in_l0_spans_the_number_of_an_ingested_file() {
+    // With one family a flush syncs no WAL, for which it would wait here.
+    let (_, faults, mut options) = over_faults();
+    options.column_families.clear();
+    options.column_family.compaction_style = CompactionStyle::Universal;
+    let db = Arc::new(Db::open(&options, DIR).unwrap());
+    // Rows below L0 let a compaction within L0 keep the sequence numbers.
+    put(&db, &["a", "m", "z"], "oldest");
+    flush(&db);
+    compact(&db);
+    put(&db, &["a", "m", "z"], "old");
+    flush(&db);
+    let file = write_file(&options, "1", &["m:new"]);
+    let syncs = Arc::new(AtomicUsize::new(0));
+    let hook = {
+        let (db, syncs) = (db.clone(), syncs.clone());
+        move |_: Op, _: &Path| {
+            let nth = syncs.fetch_add(1, Ordering::Relaxed);
+            let act = || match nth {
+                // The first sync is before the reservation. This row makes a second one necessary.
+                0 => put(&db, &["b"], "beside"),
+                1 => {
+                    put(&db, &["y"], "beside");
+                    flush(&db);
+                    let family = db.default_column_family();
+                    let files = db.live_files();
+                    let in_level0 = files.iter().filter(|file| file.level == 0);
+                    let numbers: Vec<u64> = in_level0.map(|file| file.number).collect();
+                    assert_eq!(numbers.len(), 2);
+                    db.compact_files(&family, &numbers, 0, &CompactFilesOptions::default())
+                        .unwrap();
+                }
+                _ => {}
+            };
+            std::thread::scope(|scope| scope.spawn(act).join()).unwrap();
+        }
+    };
+    put(&db, &["x"], "in memory");
+    faults.add(
+        Rule::new(Action::Call(Arc::new(hook)))
+            .on([Op::Sync])
+            .path_contains(".log"),
+    );
+    db.ingest_external_file(&[file], &IngestExternalFileOptions::default())
+        .unwrap();
+    faults.clear_rules();
+    assert!(syncs.load(Ordering::Relaxed) > 1);
+    // The compaction moves the file down with the L0 files that are older. Its rows lose their number.
+    let files = db.live_files();
+    let ingested = files
+        .iter()
+        .find(|file| file.smallest_seqno == file.largest_seqno && file.level == 0);
+    let (family, numbers) = (db.default_column_family(), [ingested.unwrap().number]);
+    db.compact_files(&family, &numbers, 6, &CompactFilesOptions::default())
+        .unwrap();
+    assert_eq!(
+        rows_of(&db),
+        ["a=old", "b=beside", "m=new", "x=in memory", "y=beside", "z=old"]
+    );
 }
 
 /// The contents of a database with a locked WAL do not change.

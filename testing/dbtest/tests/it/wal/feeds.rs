@@ -9,11 +9,11 @@ use base::filename::{self, FileKind};
 use dbtest::by_hand::{at_once, flush};
 use dbtest::crash::images_of_changes;
 use esker::{
-    BeforeImage, Db, ErrorKind, Feed, FeedEvent, FeedOptions, Operation, Options, WriteBatch, WriteOptions,
-    feed_cursors,
+    BeforeImage, Db, ErrorKind, Feed, FeedEvent, FeedOptions, FlushOptions, Operation, Options, WriteBatch,
+    WriteOptions, feed_cursors,
 };
 use testkit::TestRng;
-use vfs::{Action, FaultFs, FileSystem, LogFs, MemFs, Rule, UnsyncedPolicy};
+use vfs::{Action, FaultFs, FileSystem, LogFs, MemFs, Op, Rule, UnsyncedPolicy};
 
 const DIR: &str = "/db";
 
@@ -550,6 +550,41 @@ fn damage_before_a_new_cursor_is_no_gap() {
     };
     let mut feed = Feed::open(&options, DIR, &from_four).unwrap();
     assert_eq!(rest(&mut feed), [row(4, "default", "d")]);
+}
+
+/// A recovery ends at a damaged WAL. The next WAL stays where it is if it cannot be deleted, but a feed shows
+/// none of its rows, which are not in the database.
+#[test]
+fn rows_of_a_wal_behind_the_end_of_recovery_are_not_in_the_feed() {
+    let mem = MemFs::new();
+    let db = Db::open(&archiving(Arc::new(mem.clone())), DIR).unwrap();
+    db.put(b"a", b"").unwrap();
+    db.put(b"lost", b"").unwrap();
+    let first = db.get_current_wal_file().unwrap().path;
+    db.pause_background_work().unwrap();
+    let begin = FlushOptions {
+        wait: false,
+        ..FlushOptions::default()
+    };
+    db.flush_opt(&begin).unwrap();
+    db.put(b"unread", b"").unwrap();
+    let behind = db.get_current_wal_file().unwrap().path;
+    assert_ne!(first, behind);
+    let left = mem.process_death_clone();
+    db.continue_background_work().unwrap();
+    damage(&left, &first);
+    let faults = FaultFs::new(Arc::new(left));
+    let name = behind.file_name().unwrap().to_str().unwrap();
+    faults.add(
+        Rule::new(Action::Fail(ErrorKind::Io))
+            .on([Op::Remove, Op::Rename])
+            .path_ends_with(name),
+    );
+    let db = Db::open(&archiving(Arc::new(faults.clone())), DIR).unwrap();
+    assert!(faults.exists(&behind).unwrap());
+    db.put(b"b", b"").unwrap();
+    let mut feed = db.feed(&FeedOptions::default()).unwrap();
+    assert_eq!(rest(&mut feed), [row(1, "default", "a"), row(2, "default", "b")]);
 }
 
 /// A WAL loses a row that was acknowledged. The recovery gives its sequence number to another row, which the
