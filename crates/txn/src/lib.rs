@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod commit;
+mod entities;
 mod iterator;
 mod key_range;
 mod lock;

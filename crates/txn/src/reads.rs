@@ -56,13 +56,26 @@ impl Transaction {
         options: &ReadOptions,
     ) -> Result<Option<PinnedValue>> {
         let key = key.as_ref();
+        let own = self.options_of_read(family, key, options)?;
+        let options = own.as_ref().unwrap_or(options);
+        self.batch.get_from_batch_and_db(&self.db, family, key, options)
+    }
+
+    /// Records that a serializable transaction reads `key`, and returns the options of that read. `None` for
+    /// another transaction.
+    pub(crate) fn options_of_read(
+        &self,
+        family: &ColumnFamily,
+        key: &[u8],
+        options: &ReadOptions,
+    ) -> Result<Option<ReadOptions>> {
         let Some(reads) = &self.reads else {
-            return self.batch.get_from_batch_and_db(&self.db, family, key, options);
+            return Ok(None);
         };
         self.check_family(family)?;
         let (options, snapshot) = self.at_its_snapshot(options);
         reads.lock().add_key(family, key, &snapshot);
-        self.batch.get_from_batch_and_db(&self.db, family, key, &options)
+        Ok(Some(options))
     }
 
     /// The options and the snapshot of a serializable transaction's read: its own snapshot, unless the
@@ -77,6 +90,17 @@ impl Transaction {
         (options, snapshot)
     }
 
+    /// The options of reads that are all as of one moment.
+    pub(crate) fn at_one_moment(&self, options: &ReadOptions) -> ReadOptions {
+        match self.reads {
+            Some(_) => self.at_its_snapshot(options).0,
+            None => ReadOptions {
+                snapshot: Some(options.snapshot.clone().unwrap_or_else(|| self.db.snapshot())),
+                ..options.clone()
+            },
+        }
+    }
+
     /// Reads many keys as [`get`](Self::get_cf_opt) does, all as of one moment. The values are in the order
     /// of the keys.
     pub fn multi_get_cf_opt<K: AsRef<[u8]>>(
@@ -84,13 +108,7 @@ impl Transaction {
         keys: &[(&ColumnFamily, K)],
         options: &ReadOptions,
     ) -> Vec<Result<Option<PinnedValue>>> {
-        let options = match self.reads {
-            Some(_) => self.at_its_snapshot(options).0,
-            None => ReadOptions {
-                snapshot: Some(options.snapshot.clone().unwrap_or_else(|| self.db.snapshot())),
-                ..options.clone()
-            },
-        };
+        let options = self.at_one_moment(options);
         let keys = keys.iter();
         keys.map(|(family, key)| self.get_cf_opt(family, key.as_ref(), &options))
             .collect()
@@ -116,13 +134,25 @@ impl Transaction {
         options: &ReadOptions,
     ) -> Result<Option<PinnedValue>> {
         let key = key.as_ref();
+        self.lock_to_read(family, key, exclusive, do_validate, options)?;
+        self.get_cf_opt(family, key, options)
+    }
+
+    /// Locks a key for a read with `options`.
+    pub(crate) fn lock_to_read(
+        &mut self,
+        family: &ColumnFamily,
+        key: &[u8],
+        exclusive: bool,
+        do_validate: bool,
+        options: &ReadOptions,
+    ) -> Result<()> {
         if !do_validate && options.snapshot.is_some() {
             return Err(Error::invalid_argument(
                 "If do_validate is false then GetForUpdate with snapshot is not defined.",
             ));
         }
-        self.lock_for_update(family, key, exclusive, do_validate)?;
-        self.get_cf_opt(family, key, options)
+        self.lock_for_update(family, key, exclusive, do_validate)
     }
 
     /// Locks a key as [`get_for_update`](Self::get_for_update_cf_opt) does, without the read.

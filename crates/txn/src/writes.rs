@@ -1,6 +1,7 @@
 //! Writes of a transaction, and the steps before each of them: the lock, and the check for earlier writes of
 //! others.
 
+use base::entity::{ColumnValue, Entity};
 use base::{Error, ErrorKind, Result, SeqNo};
 use esker::{ColumnFamily, Operation, WriteBatch};
 
@@ -67,6 +68,54 @@ impl Transaction {
         self.write(family, key.as_ref(), Write::Put(value.as_ref()), tracking)
     }
 
+    /// Makes `key` of the default family an entity of `columns`. Errors: those of
+    /// [`put_entity_cf`](Self::put_entity_cf).
+    pub fn put_entity(&mut self, key: impl AsRef<[u8]>, columns: &[(&[u8], &[u8])]) -> Result<()> {
+        self.put_entity_cf(&self.db.default_column_family(), key, columns)
+    }
+
+    /// Makes `key` of `family` an entity of `columns`, names and values in any order.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`put`](Self::put_cf) and of [`WriteBatch::put_entity`](esker::WriteBatch::put_entity). After
+    /// one of the latter the key stays locked.
+    pub fn put_entity_cf(
+        &mut self,
+        family: &ColumnFamily,
+        key: impl AsRef<[u8]>,
+        columns: &[(&[u8], &[u8])],
+    ) -> Result<()> {
+        self.put_entity_cf_opt(family, key, columns, Tracking::Validate)
+    }
+
+    /// Writes an entity as [`put_entity`](Self::put_entity_cf) does, with another way to protect the key.
+    pub fn put_entity_cf_opt(
+        &mut self,
+        family: &ColumnFamily,
+        key: impl AsRef<[u8]>,
+        columns: &[(&[u8], &[u8])],
+        tracking: Tracking,
+    ) -> Result<()> {
+        let key = key.as_ref();
+        let bytes: usize = columns.iter().map(|(name, value)| name.len() + value.len()).sum();
+        self.lock_to_write(family, key, bytes, tracking)?;
+        self.batch.put_entity_cf(family, key, columns)?;
+        self.counts.puts += 1;
+        Ok(())
+    }
+
+    /// Repeats the write of an encoded entity.
+    fn repeat_entity(&mut self, family: &ColumnFamily, key: &[u8], entity: &[u8]) -> Result<()> {
+        let decoded = Entity::decode(entity)?;
+        let column = |(name, value): (_, &ColumnValue)| match value {
+            ColumnValue::Inline(range) => Ok((name, &entity[range.clone()])),
+            ColumnValue::Blob(_) => Err(Error::not_supported("a column in a blob file in a batch")),
+        };
+        let columns = decoded.columns(entity).map(column).collect::<Result<Vec<_>>>()?;
+        self.put_entity_cf(family, key, &columns)
+    }
+
     /// Deletes `key` of `family`. Errors: those of [`put`](Self::put_cf).
     pub fn delete_cf(&mut self, family: &ColumnFamily, key: impl AsRef<[u8]>) -> Result<()> {
         self.delete_cf_opt(family, key, Tracking::Validate)
@@ -128,8 +177,8 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// Those of [`put`](Self::put_cf); `NotSupported` for operations that a transaction does not write:
-    /// entities, markers. Earlier operations of the batch stay.
+    /// Those of [`put`](Self::put_cf); `NotSupported` for operations that a transaction does not write, such
+    /// as markers. Earlier operations of the batch stay.
     pub fn rebuild_from_write_batch(&mut self, batch: &WriteBatch) -> Result<()> {
         for operation in batch.operations() {
             let operation = operation?;
@@ -150,9 +199,10 @@ impl Transaction {
                 Operation::SingleDelete { key, .. } => self.single_delete_cf(&family, key)?,
                 Operation::Merge { key, operand, .. } => self.merge_cf(&family, key, operand)?,
                 Operation::DeleteRange { begin, end, .. } => self.delete_range_cf(&family, begin, end)?,
+                Operation::Entity { key, entity, .. } => self.repeat_entity(&family, key, entity)?,
                 _ => {
                     return Err(Error::not_supported(
-                        "a transaction supports puts, merges and deletions only",
+                        "a transaction supports puts, merges, entities and deletions only",
                     ));
                 }
             }
@@ -171,11 +221,7 @@ impl Transaction {
             Write::Put(value) | Write::Merge(value) => value.len(),
             Write::Delete | Write::SingleDelete => 0,
         };
-        self.check_batch_size(key.len() + value)?;
-        let seqno = self.try_lock(family, key, true, tracking != Tracking::Untracked, tracking)?;
-        if let Some(seqno) = seqno {
-            self.track(family.id(), key, seqno, false, true);
-        }
+        self.lock_to_write(family, key, value, tracking)?;
         let counts = &mut self.counts;
         match write {
             Write::Put(value) => {
@@ -194,6 +240,22 @@ impl Transaction {
                 self.batch.merge_cf(family, key, operand);
                 counts.merges += 1;
             }
+        }
+        Ok(())
+    }
+
+    /// Locks and tracks `key` for a write of `bytes` bytes besides the key.
+    pub(crate) fn lock_to_write(
+        &mut self,
+        family: &ColumnFamily,
+        key: &[u8],
+        bytes: usize,
+        tracking: Tracking,
+    ) -> Result<()> {
+        self.check_batch_size(key.len() + bytes)?;
+        let seqno = self.try_lock(family, key, true, tracking != Tracking::Untracked, tracking)?;
+        if let Some(seqno) = seqno {
+            self.track(family.id(), key, seqno, false, true);
         }
         Ok(())
     }

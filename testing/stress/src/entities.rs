@@ -24,7 +24,7 @@ impl Worker<'_> {
     /// True if the next write is to be that of an entity.
     pub(super) fn writes_entity(&mut self) -> bool {
         let one_in = self.stress.flags.use_put_entity_one_in;
-        self.open.transactions.is_none() && self.one_in(one_in)
+        self.one_in(one_in)
     }
 
     /// Reads keys as entities and returns their values.

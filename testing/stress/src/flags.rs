@@ -59,7 +59,7 @@ flags::flags! {
     use_merge: bool = false;
     /// Half of the reads are MultiGets.
     use_multiget: bool = false;
-    /// One in this number of puts is that of a wide-column entity, without transactions; 0: none.
+    /// One in this number of puts is that of a wide-column entity; 0: none.
     use_put_entity_one_in: u64 = 0;
     /// Half of the reads of one key are GetEntity.
     use_get_entity: bool = false;

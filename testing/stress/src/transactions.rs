@@ -161,6 +161,7 @@ fn families_of(batch: &WriteBatch) -> Outcome<Vec<u32>> {
 fn row_of<'a>(operation: &Operation<'a>) -> Option<(u32, &'a [u8])> {
     match *operation {
         Operation::Put { family, key, .. }
+        | Operation::Entity { family, key, .. }
         | Operation::Merge { family, key, .. }
         | Operation::Delete { family, key }
         | Operation::SingleDelete { family, key } => Some((family, key)),

@@ -375,4 +375,11 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "        self.batch.pop_save_point()?;\n",
         caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "metamorphic::"]),
     },
+    Canary {
+        name: "an entity of a transaction takes no lock",
+        file: "crates/txn/src/writes.rs",
+        right: "        self.lock_to_write(family, key, bytes, tracking)?;\n",
+        wrong: "        let _ = (bytes, tracking);\n",
+        caught_by: Tests(&["-p", "esker-txn", "--test", "it", "entities::"]),
+    },
 ];

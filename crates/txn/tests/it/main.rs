@@ -2,6 +2,7 @@
 
 mod anomalies;
 mod common;
+mod entities;
 mod history;
 mod late_writes;
 mod optimistic;

@@ -302,11 +302,12 @@ impl EskerDatabase {
         let owned: Vec<(ColumnFamily, &Op)> = { writes.iter() }
             .map(|(family, op)| (self.family(*family), op))
             .collect();
+        let entities = self.habits.entities && self.layer.takes_entities();
         let mut rng = self.rng.borrow_mut();
         if !rng.one_in(4)
             && let Some(outcome) = self
                 .layer
-                .write_in_transaction(&self.db, &owned, options, &mut rng)
+                .write_in_transaction(&self.db, &owned, options, entities, &mut rng)
         {
             return outcome;
         }
@@ -326,7 +327,6 @@ impl EskerDatabase {
         }
         let protection = *rng.pick(&[0, 0, 8]);
         let mut batch = WriteBatch::with_protection(protection).expect("a width there is");
-        let entities = self.habits.entities && self.layer.takes_entities();
         for (family, op) in &owned {
             match op {
                 _ if has_timestamps(family) => {

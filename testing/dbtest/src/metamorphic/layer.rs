@@ -126,7 +126,7 @@ impl OpenLayer {
 
     /// True if rows may be entities.
     pub fn takes_entities(&self) -> bool {
-        matches!(self, OpenLayer::None)
+        !matches!(self, OpenLayer::TimeToLive(..))
     }
 
     pub fn create_column_family(
@@ -266,6 +266,7 @@ impl OpenLayer {
         db: &Db,
         writes: &[(ColumnFamily, &Op)],
         options: &WriteOptions,
+        entities: bool,
         rng: &mut TestRng,
     ) -> Option<Outcome> {
         if writes.iter().any(|(family, _)| has_timestamps(family)) {
@@ -277,7 +278,7 @@ impl OpenLayer {
         };
         let mut transaction = self.begin(options, isolation_level)?;
         let prepares = matches!(self, OpenLayer::Locks(_)) && !options.disable_wal && rng.one_in(3);
-        Some(commit(db, &mut transaction, writes, prepares, rng))
+        Some(commit(db, &mut transaction, (writes, entities), prepares, rng))
     }
 }
 
@@ -288,20 +289,20 @@ pub(super) const EXPIRED: &[u8] = b"expired";
 fn commit(
     db: &Db,
     transaction: &mut Transaction,
-    writes: &[(ColumnFamily, &Op)],
+    (writes, entities): (&[(ColumnFamily, &Op)], bool),
     prepares: bool,
     rng: &mut TestRng,
 ) -> Outcome {
     if rng.one_in(6) {
-        told(repeat(transaction, writes))?;
+        told(repeat(transaction, writes, entities))?;
         told(transaction.rollback())?;
     }
     if rng.one_in(6) {
         transaction.set_save_point();
-        told(repeat(transaction, writes))?;
+        told(repeat(transaction, writes, entities))?;
         told(transaction.rollback_to_save_point())?;
     }
-    told(repeat(transaction, writes))?;
+    told(repeat(transaction, writes, entities))?;
     let keys = writes
         .iter()
         .filter(|_| rng.one_in(4))
@@ -338,9 +339,18 @@ fn commit(
     Ok(())
 }
 
-fn repeat(transaction: &mut Transaction, writes: &[(ColumnFamily, &Op)]) -> Result<()> {
+/// Writes by calls of the transaction, with `entities` the values of some keys as those of entities.
+fn repeat(transaction: &mut Transaction, writes: &[(ColumnFamily, &Op)], entities: bool) -> Result<()> {
     let mut batch = WriteBatch::new();
-    writes.iter().for_each(|(family, op)| add(&mut batch, family, op));
+    for (family, op) in writes {
+        match op {
+            Op::Put(key, value) if entities && value.len().is_multiple_of(2) => {
+                let columns: [(&[u8], &[u8]); 2] = [(b"", value), (b"column", key)];
+                batch.put_entity_cf(family, key, &columns)?;
+            }
+            op => add(&mut batch, family, op),
+        }
+    }
     transaction.rebuild_from_write_batch(&batch)
 }
 
