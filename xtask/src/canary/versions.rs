@@ -327,6 +327,20 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "key_batches::"]),
     },
     Canary {
+        name: "memtables of versions have no filter",
+        file: "crates/mvcc/src/key/comparator.rs",
+        right: "        options.memtable_prefix_bloom_size_ratio = MEMTABLE_FILTER;\n",
+        wrong: "        options.memtable_prefix_bloom_size_ratio = MEMTABLE_FILTER * 0.0;\n",
+        caught_by: Tests(&["-p", "esker-mvcc", "--test", "it", "memtables_first::"]),
+    },
+    Canary {
+        name: "readers do not learn of a threshold that has risen",
+        file: "crates/mvcc/src/write/threshold.rs",
+        right: "        self.raises.store(raises, Ordering::SeqCst);\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-mvcc", "--lib", "threshold::"]),
+    },
+    Canary {
         name: "a seek in memtables turns back among tables",
         file: "crates/engine/src/read/merging_cursor.rs",
         right: "            true => self.sources.len() - self.runs,\n",

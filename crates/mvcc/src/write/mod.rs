@@ -10,4 +10,5 @@ pub(crate) mod range_tombstones;
 mod recent_keys;
 pub(crate) mod revert;
 pub(crate) mod store;
+mod threshold;
 pub(crate) mod writers;

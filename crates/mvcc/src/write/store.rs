@@ -29,11 +29,12 @@ use crate::read::record::{RECORD_KEY, Record, decode_record};
 use crate::read::results::{GetResult, MvccReadOptions, ScanResult};
 use crate::write::batch::{BatchOptions, MvccBatch, Touched};
 use crate::write::compaction_limits::CompactionGc;
+use crate::write::threshold::Threshold;
 use crate::write::writers::{Alone, Changes, Shared, Totals, Writers};
 
 /// A family of versioned keys.
 ///
-/// Reads take no lock except for a copy of the threshold. Writers of known keys run at once, unless they
+/// Reads take no lock. Writers of known keys run at once, unless they
 /// write the same key: [`begin_keys`](MvccStore::begin_keys). A batch of any keys and spans waits until all
 /// writers before it have committed or dropped theirs, and others wait for it: [`begin`](MvccStore::begin).
 /// No other code may write to the family.
@@ -42,7 +43,7 @@ pub struct MvccStore {
     family: ColumnFamily,
     options: BatchOptions,
     pub(crate) writers: Writers,
-    threshold: Mutex<Timestamp>,
+    threshold: Threshold,
     ranges: RangeIndex,
     /// The cost of scans.
     scans: ReadTotals,
@@ -130,7 +131,7 @@ impl MvccStore {
                     touched: None,
                 },
             ),
-            threshold: Mutex::new(record.threshold),
+            threshold: Threshold::new(record.threshold),
             ranges,
             scans: ReadTotals::default(),
             scans_before: Mutex::new(ReadCounters::default()),
@@ -151,7 +152,7 @@ impl MvccStore {
 
     /// The time at or below which nothing is read or written: its versions may have been collected.
     pub fn threshold(&self) -> Timestamp {
-        *self.threshold.lock()
+        self.threshold.get()
     }
 
     /// The statistics, with ages as of `now` nanoseconds. Waits for a batch of [`begin`](Self::begin). `None`
@@ -303,7 +304,7 @@ impl MvccStore {
             ..self.record(&alone)
         };
         self.write_record(record, &durable())?;
-        *self.threshold.lock() = threshold;
+        self.threshold.raise(threshold);
         Ok(())
     }
 

@@ -134,3 +134,27 @@ fn a_removed_version_shows_those_in_tables() {
     assert_eq!(stage.found(60), Some(10));
     stage.check_newest(10);
 }
+
+/// Memtables have filters over user keys, which answer for most keys of which they have no version.
+#[test]
+fn memtables_have_filters_over_user_keys() {
+    let stage = Stage::new(false);
+    perf::set_level(PerfLevel::EnableCount);
+    perf::reset();
+    for (user_key, second, passed) in [(KEY, 40, [1, 0]), (b"other", 50, [1, 1])] {
+        let timestamp = at(second);
+        let key = MvccKey { user_key, timestamp };
+        assert_eq!(stage.db.get(key.encode()).unwrap(), None);
+        let counts = perf::context();
+        assert_eq!(
+            [counts.bloom_memtable_hit_count, counts.bloom_memtable_miss_count],
+            passed
+        );
+    }
+    perf::set_level(PerfLevel::Disable);
+    // A size that is set already stays.
+    let mut options = Options::default();
+    options.column_family.memtable_prefix_bloom_size_ratio = 0.1;
+    mvcc::configure(&mut options.column_family);
+    assert_eq!(options.column_family.memtable_prefix_bloom_size_ratio, 0.1);
+}
