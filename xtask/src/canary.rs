@@ -1,6 +1,7 @@
 //! Tests of the tests: bugs are planted one at a time, and a named test must find each.
 
 mod c_interface;
+mod contention;
 mod directories;
 mod disk;
 mod encryption;
@@ -118,6 +119,7 @@ pub fn canaries() -> impl Iterator<Item = &'static Canary> {
     let topics = [
         CANARIES,
         transactions::CANARIES,
+        contention::CANARIES,
         versions::CANARIES,
         disk::CANARIES,
         jobs::CANARIES,

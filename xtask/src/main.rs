@@ -118,6 +118,9 @@ cargo xtask VERB
   valgrind          run the unit tests of the crates with unsafe code under memcheck
   simulate [ARGS]   run the whole engine under one seed at a time; a failure is replayed and shrunk: --seconds N (60),
                     --seed N, --script FILE; --help lists the rest
+  scale [OPERATION...]
+                    count contention: the locks of each operation in a simulation of many threads, and the cache lines that two
+                    threads share; needs valgrind and addr2line
   canary [--part K/N] [WORDS]
                     plant known bugs, one at a time, and fail unless the tests find each; with WORDS only bugs
                     whose name contains them, or one of several separated by commas
@@ -183,6 +186,7 @@ fn run(args: &[String]) -> Outcome {
         ("sanitize", [sanitizer, seconds]) => sanitize::run(sanitizer, Some(number(seconds)?)),
         ("valgrind", []) => sanitize::valgrind(),
         ("simulate", _) => simulate::run(rest),
+        ("scale", words) => simulate::scale(words),
         ("canary", words) => {
             let (part, words) = Part::take(words)?;
             canary::run(&words.join(" "), part)

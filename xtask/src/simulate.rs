@@ -32,6 +32,23 @@ pub fn program() -> std::process::Command {
     simulated(&["run", "--quiet", "--release", "--package", "simulate", "--"])
 }
 
+/// Counts contention: the locks of each operation in a simulation of many threads, then, by the program in
+/// `bench/scale`, the cache lines that two threads share. `args` are operations; without any all are counted.
+pub fn scale(args: &[&str]) -> Outcome {
+    for operation in if args.is_empty() { &["all"] } else { args } {
+        shell::run(program().args(["--locks", operation]))?;
+    }
+    let target = shell::target().join("scale");
+    let mut counts = shell::cargo();
+    counts
+        .args(["run", "--quiet", "--release", "--package", "scale", "--"])
+        .args(args)
+        // Valgrind hides the pages of the kernel in which rustix would look for the clock.
+        .env("RUSTFLAGS", "--cfg rustix_use_libc")
+        .env("CARGO_TARGET_DIR", target);
+    shell::run(&mut counts)
+}
+
 /// Cargo, for a separate build in which a seed decides about threads.
 fn simulated(args: &[&str]) -> std::process::Command {
     let target =

@@ -19,6 +19,9 @@
 //! Threads are those of the operating system, so thread-local state works as usual. Atomics are not
 //! instrumented: threads interleave only at points, and each sees all writes of the previous one.
 //!
+//! A world can count its locks: [`count_locks`] returns, for each line that takes one, how often it did, how
+//! often it waited, and for how many points the lock was held.
+//!
 //! When no thread can run, or a world takes too many points, [`run`] returns with a failure and its threads
 //! stay parked.
 //!
@@ -26,14 +29,16 @@
 //! `testing/simulate`.
 mod lock;
 mod schedule;
+mod sites;
 pub mod thread;
 mod world;
 
 pub use lock::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, WaitTimeoutResult};
 pub use schedule::{Strategy, Turn};
+pub use sites::{LockCounts, LockSite};
 pub use world::{
-    Observer, Outcome, Settings, chance, is_simulated, mark, name, now, number, observe, point, points, run,
-    sleep,
+    Observer, Outcome, Settings, chance, count_locks, is_simulated, mark, name, now, number, observe, point,
+    points, run, sleep,
 };
 
 #[cfg(test)]

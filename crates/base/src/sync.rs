@@ -112,6 +112,7 @@ mod simulation {
     }
 
     /// Locks the mutex. One thread runs at a time in a simulation, so spinning would be useless.
+    #[track_caller]
     pub fn lock_soon<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex.lock()
     }

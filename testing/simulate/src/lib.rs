@@ -11,6 +11,7 @@
 pub mod explore;
 pub mod generate;
 pub mod history;
+pub mod locks;
 mod log;
 pub mod model;
 pub mod run;

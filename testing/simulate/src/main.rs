@@ -10,10 +10,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use base::env::Rng;
+use scale::workload::Operation;
+use simulate::locks::{self, Load};
 use simulate::shrink::Limits;
 use simulate::{History, Report, generate, run, shrink};
 
 const HELP: &str = "\
+simulate --locks OPERATION [--threads N] [--operations N] [--seed N]
 simulate [--seconds N] [--histories N] [--seed N] [--first N] [--threads N] [--out DIR] [--script FILE] [--no_shrink] [--log]
 
 Runs random histories of the whole engine, each under one seed, until one fails, the seconds (60) are over or so many
@@ -21,10 +24,13 @@ histories were run. One that fails is shrunk, printed, and written to DIR (simul
 
   --seed N       the history of this seed alone, shrunk if it fails
   --first N      the seeds from N on, instead of fresh ones
-  --threads N    how many histories run at a time; default: one a core
+  --threads N    how many histories run at a time; default: one a core (of --locks: 16 threads)
   --script FILE  the history in FILE alone, as it is
   --no_shrink    tells the seed of a history that fails, and no more
   --log          prints what happens, of one history
+
+  --locks OPERATION  counts the locks that the threads (16) take in so many operations of each (100), in place of a history;
+                     OPERATION is one of those of `scale --help`, or all
 ";
 
 struct Flags {
@@ -37,6 +43,8 @@ struct Flags {
     script: Option<PathBuf>,
     log: bool,
     no_shrink: bool,
+    locks: Option<String>,
+    operations: u64,
 }
 
 fn flags() -> Result<Flags, String> {
@@ -45,11 +53,13 @@ fn flags() -> Result<Flags, String> {
         histories: u64::MAX,
         seed: None,
         first: None,
-        threads: thread::available_parallelism().map_or(1, Into::into),
+        threads: 0,
         out: "simulate-failures".into(),
         script: None,
         log: false,
         no_shrink: false,
+        locks: None,
+        operations: 100,
     };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -65,6 +75,8 @@ fn flags() -> Result<Flags, String> {
             "--seed" => flags.seed = Some(number()?),
             "--first" => flags.first = Some(number()?),
             "--threads" => flags.threads = number()?.clamp(1, 256) as usize,
+            "--locks" => flags.locks = Some(value),
+            "--operations" => flags.operations = number()?,
             "--out" => flags.out = value.into(),
             "--script" => flags.script = Some(value.into()),
             "--log" => flags.log = true,
@@ -88,6 +100,7 @@ fn main() -> ExitCode {
         _ => {}
     }
     let result = flags().and_then(|flags| match (&flags.script, flags.seed) {
+        _ if flags.locks.is_some() => locks(&flags),
         (Some(script), _) => {
             let text =
                 std::fs::read_to_string(script).map_err(|error| format!("{}: {error}", script.display()))?;
@@ -102,6 +115,31 @@ fn main() -> ExitCode {
             eprintln!("{message}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Prints the tables of locks.
+fn locks(flags: &Flags) -> Result<(), String> {
+    let name = flags.locks.as_deref().unwrap_or_default();
+    for (own, operation) in Operation::ALL {
+        if name != "all" && name != own {
+            continue;
+        }
+        let load = Load {
+            operation,
+            threads: if flags.threads == 0 {
+                16
+            } else {
+                flags.threads as u64
+            },
+            operations: flags.operations,
+            seed: flags.seed.unwrap_or(1),
+        };
+        println!("{}", locks::table(load, &locks::count(load)?));
+    }
+    match name == "all" || Operation::named(name).is_some() {
+        true => Ok(()),
+        false => Err(format!("{name} is no operation")),
     }
 }
 
@@ -160,7 +198,12 @@ fn many(flags: &Flags) -> Result<(), String> {
     let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let fresh = base::env::fresh_seed();
     thread::scope(|scope| {
-        for _ in 0..flags.threads {
+        let cores = || thread::available_parallelism().map_or(1, Into::into);
+        for _ in 0..(if flags.threads == 0 {
+            cores()
+        } else {
+            flags.threads
+        }) {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) && Instant::now() < end {
                     let number = next.fetch_add(1, Ordering::Relaxed);

@@ -65,7 +65,7 @@ impl Report {
 
 /// The world's clock.
 #[derive(Debug)]
-struct SimulatedClock;
+pub(crate) struct SimulatedClock;
 
 /// The time at which histories begin, in seconds since 1970.
 const EPOCH: u64 = 1_700_000_000;

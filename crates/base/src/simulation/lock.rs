@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::panic::Location;
 use std::sync::{self, PoisonError, TryLockError};
 use std::time::Duration;
 
-use super::world::{ThreadSlot, place};
+use super::sites::LockSite;
+use super::world::{Hold, ThreadSlot, place};
 
 /// A mutex with parking_lot's interface.
 #[derive(Default)]
@@ -16,6 +18,7 @@ pub struct MutexGuard<'a, T> {
     mutex: &'a Mutex<T>,
     /// `None` while the mutex is temporarily released.
     held: Option<sync::MutexGuard<'a, T>>,
+    hold: Hold,
 }
 
 impl<T> Mutex<T> {
@@ -25,22 +28,30 @@ impl<T> Mutex<T> {
     }
 
     /// Locks the mutex, waiting until it is free.
+    #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, T> {
+        let site = LockSite::new::<T>(Location::caller(), false);
+        let (held, hold) = self.acquire(site);
         MutexGuard {
             mutex: self,
-            held: Some(self.acquire()),
+            held: Some(held),
+            hold,
         }
     }
 
     /// Locks the mutex if it is free.
+    #[track_caller]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        if let Some(place) = place() {
+        let place = place();
+        if let Some(place) = &place {
             place.point("");
         }
         let held = taken(self.0.try_lock())?;
+        let site = LockSite::new::<T>(Location::caller(), false);
         Some(MutexGuard {
             mutex: self,
             held: Some(held),
+            hold: place.map_or(Hold::outside(site), |place| place.hold(site, false)),
         })
     }
 
@@ -54,17 +65,12 @@ impl<T> Mutex<T> {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn acquire(&self) -> sync::MutexGuard<'_, T> {
+    fn acquire(&self, site: LockSite) -> (sync::MutexGuard<'_, T>, Hold) {
         let Some(place) = place() else {
-            return self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            return (held, Hold::outside(site));
         };
-        place.point("");
-        loop {
-            match taken(self.0.try_lock()) {
-                Some(held) => return held,
-                None => drop(place.wait_on(self.key(), None)),
-            }
-        }
+        take(&place, site, self.key(), || taken(self.0.try_lock()))
     }
 
     /// The key on which threads wait for this mutex: unique while it lives.
@@ -72,14 +78,28 @@ impl<T> Mutex<T> {
         std::ptr::from_ref(self).addr()
     }
 
-    fn release(&self, held: Option<sync::MutexGuard<'_, T>>) {
+    fn release(&self, held: Option<sync::MutexGuard<'_, T>>, hold: Hold) {
         drop(held);
         if let Some(place) = place() {
+            place.released(hold);
             place.wake(self.key());
             if !std::thread::panicking() {
                 place.point("");
             }
         }
+    }
+}
+
+/// Takes a lock by `attempt`, waiting while it fails.
+fn take<G>(place: &ThreadSlot, site: LockSite, key: usize, attempt: impl Fn() -> Option<G>) -> (G, Hold) {
+    place.point("");
+    let mut waited = false;
+    loop {
+        if let Some(held) = attempt() {
+            return (held, place.hold(site, waited));
+        }
+        waited = true;
+        place.wait_on(key, None);
     }
 }
 
@@ -97,10 +117,11 @@ impl<T> MutexGuard<'_, T> {
         struct Retake<'b, 'a, T>(&'b mut MutexGuard<'a, T>);
         impl<T> Drop for Retake<'_, '_, T> {
             fn drop(&mut self) {
-                self.0.held = Some(self.0.mutex.acquire());
+                let (held, hold) = self.0.mutex.acquire(self.0.hold.site);
+                (self.0.held, self.0.hold) = (Some(held), hold);
             }
         }
-        guard.mutex.release(guard.held.take());
+        guard.mutex.release(guard.held.take(), guard.hold);
         let retake = Retake(guard);
         let result = body();
         drop(retake);
@@ -127,7 +148,7 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 impl<T> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
         if self.held.is_some() {
-            self.mutex.release(self.held.take());
+            self.mutex.release(self.held.take(), self.hold);
         }
     }
 }
@@ -204,9 +225,11 @@ impl Condvar {
         limit: Option<Duration>,
     ) -> bool {
         drop(guard.held.take());
+        place.released(guard.hold);
         place.wake(guard.mutex.key());
         let timed_out = place.wait_on(self.key(), limit);
-        guard.held = Some(guard.mutex.acquire());
+        let (held, hold) = guard.mutex.acquire(guard.hold.site);
+        (guard.held, guard.hold) = (Some(held), hold);
         timed_out
     }
 
@@ -242,12 +265,14 @@ pub struct RwLock<T>(sync::RwLock<T>);
 pub struct RwLockReadGuard<'a, T> {
     lock: &'a RwLock<T>,
     held: Option<sync::RwLockReadGuard<'a, T>>,
+    hold: Hold,
 }
 
 /// Holds an [`RwLock`] for writing.
 pub struct RwLockWriteGuard<'a, T> {
     lock: &'a RwLock<T>,
     held: Option<sync::RwLockWriteGuard<'a, T>>,
+    hold: Hold,
 }
 
 impl<T> RwLock<T> {
@@ -257,36 +282,38 @@ impl<T> RwLock<T> {
     }
 
     /// Locks for reading, waiting until no thread writes.
+    #[track_caller]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
-        let held = match place() {
-            None => self.0.read().unwrap_or_else(PoisonError::into_inner),
-            Some(place) => self.take(&place, || taken(self.0.try_read())),
+        let site = LockSite::new::<T>(Location::caller(), true);
+        let (held, hold) = match place() {
+            None => {
+                let held = self.0.read().unwrap_or_else(PoisonError::into_inner);
+                (held, Hold::outside(site))
+            }
+            Some(place) => take(&place, site, self.key(), || taken(self.0.try_read())),
         };
         RwLockReadGuard {
             lock: self,
             held: Some(held),
+            hold,
         }
     }
 
     /// Locks for writing, waiting until the lock is free.
+    #[track_caller]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
-        let held = match place() {
-            None => self.0.write().unwrap_or_else(PoisonError::into_inner),
-            Some(place) => self.take(&place, || taken(self.0.try_write())),
+        let site = LockSite::new::<T>(Location::caller(), false);
+        let (held, hold) = match place() {
+            None => {
+                let held = self.0.write().unwrap_or_else(PoisonError::into_inner);
+                (held, Hold::outside(site))
+            }
+            Some(place) => take(&place, site, self.key(), || taken(self.0.try_write())),
         };
         RwLockWriteGuard {
             lock: self,
             held: Some(held),
-        }
-    }
-
-    fn take<G>(&self, place: &ThreadSlot, attempt: impl Fn() -> Option<G>) -> G {
-        place.point("");
-        loop {
-            match attempt() {
-                Some(held) => return held,
-                None => drop(place.wait_on(self.key(), None)),
-            }
+            hold,
         }
     }
 
@@ -294,8 +321,9 @@ impl<T> RwLock<T> {
         std::ptr::from_ref(self).addr()
     }
 
-    fn released(&self) {
+    fn released(&self, hold: Hold) {
         if let Some(place) = place() {
+            place.released(hold);
             place.wake(self.key());
             if !std::thread::panicking() {
                 place.point("");
@@ -321,7 +349,7 @@ impl<T> Deref for RwLockReadGuard<'_, T> {
 impl<T> Drop for RwLockReadGuard<'_, T> {
     fn drop(&mut self) {
         drop(self.held.take());
-        self.lock.released();
+        self.lock.released(self.hold);
     }
 }
 
@@ -342,6 +370,6 @@ impl<T> DerefMut for RwLockWriteGuard<'_, T> {
 impl<T> Drop for RwLockWriteGuard<'_, T> {
     fn drop(&mut self) {
         drop(self.held.take());
-        self.lock.released();
+        self.lock.released(self.hold);
     }
 }

@@ -242,3 +242,51 @@ fn outside_of_a_world_they_are_ordinary_locks() {
     other.join().unwrap();
     assert_eq!((now(), chance(), name()), (None, None, None));
 }
+
+#[test]
+fn locks_are_counted_by_the_line_that_takes_them() {
+    let sum: Arc<Mutex<u64>> = Arc::default();
+    let counted: Arc<Mutex<Vec<(LockSite, LockCounts)>>> = Arc::default();
+    let line = line!() + 5;
+    let body = {
+        let (sum, counted) = (sum.clone(), counted.clone());
+        move || {
+            let add = |steps: u64| {
+                let mut held = sum.lock();
+                (0..steps).for_each(|_| point(""));
+                *held += steps;
+            };
+            // Nothing is counted before the first call.
+            add(1);
+            assert!(count_locks().is_empty());
+            add(3);
+            add(5);
+            let held = sum.lock();
+            let other = sum.clone();
+            let waits = thread::spawn(move || drop(other.lock()));
+            sleep(Duration::from_millis(1));
+            drop(held);
+            waits.join().unwrap();
+            let counts = count_locks();
+            assert!(count_locks().is_empty());
+            counted.lock().extend(counts);
+        }
+    };
+    let settings = settings(1, Strategy::Turns(Vec::new()));
+    assert_eq!(run(settings, body).failure, None);
+    let counted = counted.lock().clone();
+    let (first, counts) = counted[0];
+    assert_eq!((first.guarded, first.line, first.is_shared), ("u64", line, false));
+    assert!(first.to_string().ends_with(&format!("tests.rs:{line}")));
+    assert_eq!(
+        counts,
+        LockCounts {
+            taken: 2,
+            waited: 0,
+            held: 8,
+            longest: 5
+        }
+    );
+    let waited: Vec<u64> = counted.iter().map(|(_, counts)| counts.waited).collect();
+    assert_eq!((counted.len(), waited), (3, vec![0, 0, 1]));
+}

@@ -1,7 +1,7 @@
 //! A world: its threads, its clock, and the thread whose turn it is.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
@@ -10,6 +10,7 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use super::schedule::{Candidate, Scheduler, Strategy, Turn};
+use super::sites::{LockCounts, LockSite, Sites};
 
 /// The observer, which is called with the name of each named [`point`], on its thread and before another
 /// thread runs.
@@ -69,6 +70,7 @@ struct WorldState {
     choices: Option<Vec<Vec<Turn>>>,
     failure: Option<String>,
     observer: Option<Observer>,
+    sites: Sites,
     ended: Sender<()>,
 }
 
@@ -140,6 +142,22 @@ pub(crate) struct ThreadSlot {
     thread: usize,
 }
 
+/// A lock that is held, or was held until it was released.
+#[derive(Clone, Copy)]
+pub(crate) struct Hold {
+    /// The line that took the lock.
+    pub site: LockSite,
+    /// The world's points when the lock was taken.
+    since: u64,
+}
+
+impl Hold {
+    /// A hold by a thread outside of a world, which is not counted.
+    pub fn outside(site: LockSite) -> Hold {
+        Hold { site, since: 0 }
+    }
+}
+
 /// The calling thread's place, if it belongs to a world.
 pub(crate) fn place() -> Option<ThreadSlot> {
     // Also `None` while thread-local variables are dropped.
@@ -202,6 +220,12 @@ pub fn name() -> Option<String> {
     Some(locked(&place.world.state).threads[place.thread].name.clone())
 }
 
+/// Begins new counts of the locks that the world's threads take, and returns those since the last call;
+/// before the first call nothing is counted. Empty outside of a world.
+pub fn count_locks() -> BTreeMap<LockSite, LockCounts> {
+    place().map_or_else(BTreeMap::new, |place| locked(&place.world.state).sites.restart())
+}
+
 /// Waits until the world's clock has advanced by `time`. Returns at once outside of a world.
 pub fn sleep(time: Duration) {
     if let Some(place) = place() {
@@ -237,6 +261,7 @@ pub fn run(settings: Settings, body: impl FnOnce() + Send + 'static) -> Outcome 
             choices: settings.keep_choices.then(Vec::new),
             failure: None,
             observer: None,
+            sites: Sites::default(),
             ended,
         }),
     });
@@ -593,6 +618,23 @@ impl ThreadSlot {
     /// The key on which threads wait for this thread: not the address of anything.
     fn key(&self) -> usize {
         usize::MAX - self.thread
+    }
+
+    /// Counts a lock that this thread has taken at `site`.
+    pub fn hold(&self, site: LockSite, waited: bool) -> Hold {
+        let mut state = locked(&self.world.state);
+        state.sites.taken(site, waited);
+        Hold {
+            site,
+            since: state.points,
+        }
+    }
+
+    /// Counts the release of a lock.
+    pub fn released(&self, hold: Hold) {
+        let mut state = locked(&self.world.state);
+        let points = state.points.saturating_sub(hold.since);
+        state.sites.released(hold.site, points);
     }
 
     /// Wakes all waiters of this key.
