@@ -463,8 +463,8 @@ const CANARIES: &[Canary] = &[
     Canary {
         name: "a memtable spans the sequence number of a file ingested to L0",
         file: "crates/engine/src/ingest/commit.rs",
-        right: "if numbered && in_memory {",
-        wrong: "if numbered && in_memory && false {",
+        right: "if numbered && (in_memory || in_level0) {",
+        wrong: "if numbered && in_level0 {",
         caught_by: Tests(&["-p", "esker-dbtest", "ingest::sequence_numbers_of_l0"]),
     },
     Canary {

@@ -89,8 +89,8 @@ impl Wals {
         }
     }
 
-    /// False if recovery ended before WAL `number`: its rows are not in the database, and others may have their
-    /// sequence numbers. The WAL is about to be deleted.
+    /// False if recovery ended before WAL `number`: its rows are not in the database, and others may have
+    /// their sequence numbers. The WAL is about to be deleted.
     fn was_recovered(&self, number: u64) -> bool {
         let archive = self.db.as_ref().and_then(|db| db.inner().obsolete.archive());
         archive.is_none_or(|archive| archive.has_rows_of_tables(number))
