@@ -465,7 +465,7 @@ const CANARIES: &[Canary] = &[
         file: "crates/engine/src/ingest/commit.rs",
         right: "if numbered && (in_memory || in_level0) {",
         wrong: "if numbered && in_level0 {",
-        caught_by: Tests(&["-p", "esker-dbtest", "ingest::sequence_numbers_of_l0"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "ingest"]),
     },
     Canary {
         name: "compactions drop deletions that hide what is ingested behind them",

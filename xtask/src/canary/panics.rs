@@ -26,6 +26,13 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-backup", "--lib", "copy::"]),
     },
     Canary {
+        name: "a change of options unwinds with the panic of a listener",
+        file: "crates/engine/src/jobs/options_file.rs",
+        right: "catch_or_fail(|| self.replace_options_file())",
+        wrong: "self.replace_options_file()",
+        caught_by: Tests(&["-p", "esker-dbtest", "panics_in_writes"]),
+    },
+    Canary {
         name: "records of the WAL that a listener panicked behind are appended again",
         file: "crates/wal/src/writer.rs",
         right: "        let mut records = std::mem::take(&mut self.unflushed);\n",

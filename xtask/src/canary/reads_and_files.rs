@@ -160,13 +160,7 @@ pub const CANARIES: &[Canary] = &[
         file: "crates/engine/src/report/live_files.rs",
         right: "        if wals.is_empty() {\n",
         wrong: "        if wals.len() == 1 {\n",
-        caught_by: Tests(&[
-            "-p",
-            "esker-dbtest",
-            "--test",
-            "it",
-            "api::a_checkpoint_is_a_database",
-        ]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::lifecycle"]),
     },
     Canary {
         name: "the last enable_file_deletions returns before the files are gone",

@@ -12,6 +12,7 @@ use crate::state::version_set::replace_file;
 use std::collections::BTreeMap;
 
 use base::filename::{self, FileKind};
+use base::user_code::catch_or_fail;
 use base::{Result, merge};
 
 impl DbInner {
@@ -19,7 +20,8 @@ impl DbInner {
     pub(crate) fn write_options_file(&self) -> Result<()> {
         let _one_at_a_time = self.options_file.lock();
         self.check_open()?;
-        let written = self.replace_options_file();
+        // The old file stays if a listener of file operations panics.
+        let written = catch_or_fail(|| self.replace_options_file());
         self.state.lock().recovery.options_unwritten = written.is_err();
         written
     }

@@ -277,6 +277,63 @@ fn a_phase_whose_code_panics_fails_by_name_and_loses_nothing() {
     }
 }
 
+/// Changes of families and options, each with its name.
+const CHANGES: &[Write] = &[
+    ("create", |db| {
+        db.create_column_family("new", &ColumnFamilyOptions::default())
+            .map(drop)
+    }),
+    ("drop", |db| {
+        let family = db.column_family("old").unwrap();
+        db.drop_column_family(&family)
+    }),
+    ("set_options", |db| {
+        db.set_options(&db.default_column_family(), &[("write_buffer_size", "1000000")])
+    }),
+    ("set_db_options", |db| {
+        db.set_db_options(&[("bytes_per_sync", "1000000")])
+    }),
+];
+
+/// A listener of file operations panics at any file operation of a change: the change fails by name.
+#[test]
+fn a_change_of_families_or_options_whose_listener_panics_fails_by_name() {
+    for (what, change) in CHANGES {
+        let mut before = 0;
+        loop {
+            let (fs, fuse) = (MemFs::new(), Fuse::new());
+            let db = Db::open(&panicking(&fs, &fuse), DIR).unwrap();
+            db.create_column_family("old", &options(&fs).column_family)
+                .unwrap();
+            let acknowledged = fill(&db);
+            fuse.light_here(Site::FileOperation, before);
+            let changed = change(&db);
+            let panicked = fuse.panics() > 0;
+            fuse.cut();
+            if !panicked {
+                changed.unwrap();
+                break;
+            }
+            let error = changed.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Panicked, "{what} {before}: {error}");
+            db.close().unwrap();
+            let mut options = options(&fs);
+            options.column_families = families_in(&fs);
+            let db = Db::open(&options, DIR).unwrap();
+            assert_eq!(rows(&db), acknowledged, "{what} {before}");
+            before += 1;
+        }
+        assert!(before > 2, "{what}: {before}");
+    }
+}
+
+/// The families of the database, with default options.
+fn families_in(fs: &MemFs) -> BTreeMap<String, ColumnFamilyOptions> {
+    let names = Db::list_column_families(&options(fs), DIR).unwrap().into_iter();
+    let others = names.filter(|name| name != "default");
+    others.map(|name| (name, options(fs).column_family)).collect()
+}
+
 /// A listener of file operations panics when the WAL's records, which were kept in memory, are in the file.
 /// Neither a sync nor the close writes them again.
 #[test]
