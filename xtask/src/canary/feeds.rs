@@ -11,8 +11,8 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a WAL that recovery did not read is archived with those it read",
         file: "crates/engine/src/files/wal_archive.rs",
-        right: "let _ = self.unread.set(numbers);",
-        wrong: "let _ = self.unread.set(numbers.end..numbers.end);",
+        right: "let _ = self.unread.set(unread);",
+        wrong: "let _ = self.unread.set(BTreeSet::new());",
         caught_by: Tests(ARCHIVE),
     },
     Canary {
@@ -109,8 +109,22 @@ pub(super) const CANARIES: &[Canary] = &[
     Canary {
         name: "a feed shows rows of a WAL that recovery did not read",
         file: "crates/engine/src/db/feed/wals.rs",
-        right: "        all.retain(|number, _| self.was_recovered(*number));\n",
+        right: "        all.retain(|number, _| !unread.contains(number));\n",
         wrong: "",
+        caught_by: Tests(FEEDS),
+    },
+    Canary {
+        name: "an open after a crash archives the WALs that the open before left out",
+        file: "crates/engine/src/files/wal_archive.rs",
+        right: "            Ok(before) => unread.extend(before.iter().copied().filter(is_older)),\n",
+        wrong: "            Ok(_) => {}\n",
+        caught_by: Tests(FEEDS),
+    },
+    Canary {
+        name: "a recovery forgets that the one before left out a WAL that it reads",
+        file: "crates/engine/src/files/wal_archive.rs",
+        right: "let is_older = |number: &u64| !there.contains(number);",
+        wrong: "let is_older = |number: &u64| *number > 0 || there.is_empty();",
         caught_by: Tests(FEEDS),
     },
     Canary {

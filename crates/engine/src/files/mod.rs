@@ -18,4 +18,5 @@ pub(crate) mod session_id;
 pub(crate) mod table_cache;
 pub(crate) mod table_place;
 pub(crate) mod timed_file;
+pub(crate) mod unread_wals;
 pub(crate) mod wal_archive;

@@ -6,7 +6,7 @@
 //! WAL has one name or the other, and the next open moves those that are left. Recovery reads no archived
 //! WAL, and checkpoints and backups have none.
 
-use std::ops::Range;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,16 +18,25 @@ use base::filename::{self, FileKind};
 use base::sync::{Mutex, MutexGuard};
 use vfs::FileSystem;
 
-use crate::files::archived_wals::{archived, create_directory, directory};
+use crate::files::archived_wals::{archived, create_directory, directory, wals_in};
 use crate::files::deletion::Deletion;
 use crate::files::dropped_families;
 use crate::files::feed_cursor::{self, Cursor};
+use crate::files::unread_wals;
 use crate::log::{InfoLog, log_line};
 use crate::options::Options;
 use crate::options::sst_file_manager::is_trash;
 
 /// The maximum time between two searches for archived WALs that are too old.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(600);
+
+/// The lists in the archive, and their temporary files.
+const LISTS: &[&str] = &[
+    dropped_families::DROPPED,
+    dropped_families::TEMPORARY,
+    unread_wals::UNREAD,
+    unread_wals::TEMPORARY,
+];
 
 /// The archive of a database that is open for writing.
 pub(crate) struct WalArchive {
@@ -41,9 +50,9 @@ pub(crate) struct WalArchive {
     ttl_seconds: u64,
     /// The maximum number of bytes of all archived WALs together; 0: no limit.
     size_limit: u64,
-    /// The numbers of WALs that are deleted instead of archived: recovery ended before them, and their rows
+    /// The numbers of WALs that are deleted instead of archived: a recovery ended before them, and their rows
     /// are in no table.
-    unread: OnceLock<Range<u64>>,
+    unread: OnceLock<BTreeSet<u64>>,
     /// True if a WAL was archived since the last purge.
     moved: AtomicBool,
     /// The time of the next purge, in microseconds of the clock. Without an archive, a purge is due only
@@ -53,7 +62,7 @@ pub(crate) struct WalArchive {
     names: Mutex<()>,
 }
 
-/// Deletes the archived WALs, with `delete`, and the files of change feeds: cursors and names of families.
+/// Deletes the archived WALs, with `delete`, and the other files in the archive.
 pub(crate) fn destroy(
     fs: &dyn FileSystem,
     wal_dir: &Path,
@@ -67,9 +76,7 @@ pub(crate) fn destroy(
         if is_trash(&name) || matches!(filename::parse(&name), Some(FileKind::Wal(_))) {
             delete(&dir.join(&name))?;
         }
-        let is_of_feeds = feed_cursor::is_cursor_file(&name)
-            || [dropped_families::DROPPED, dropped_families::TEMPORARY].contains(&&*name);
-        if is_of_feeds {
+        if feed_cursor::is_cursor_file(&name) || LISTS.contains(&&*name) {
             fs.remove(&dir.join(name))?;
         }
     }
@@ -139,10 +146,48 @@ impl WalArchive {
         self.names.lock()
     }
 
-    /// Records that recovery ended before the WALs with these numbers: they are not archived.
-    pub fn leave_unread(&self, numbers: Range<u64>) {
+    /// Records which of the WALs `there`, which the MANIFEST needs, recovery has left out: they are not
+    /// archived. Those that earlier recoveries have left out count as well. The list is durable when the call
+    /// returns, so the caller writes no MANIFEST before it that needs none of them.
+    pub fn leave_unread(&self, there: &[u64], left_out: BTreeSet<u64>) -> Result<()> {
+        let before = unread_wals::unread(&*self.fs, &self.wal_dir);
+        let unread = match &before {
+            Ok(before) if before.is_empty() && left_out.is_empty() => BTreeSet::new(),
+            before => self.existing_unread(before, there, left_out)?,
+        };
+        if !before.is_ok_and(|before| before == unread) {
+            unread_wals::write(&*self.fs, &self.wal_dir, &unread)?;
+        }
         // The numbers of the unread WALs are set only once, because a database is recovered once.
-        let _ = self.unread.set(numbers);
+        let _ = self.unread.set(unread);
+        Ok(())
+    }
+
+    /// The numbers of the WALs on disk that this recovery or one before it has left out.
+    fn existing_unread(
+        &self,
+        before: &Result<BTreeSet<u64>>,
+        there: &[u64],
+        mut unread: BTreeSet<u64>,
+    ) -> Result<BTreeSet<u64>> {
+        let live = wals_in(&*self.fs, &self.wal_dir)?;
+        let is_older = |number: &u64| !there.contains(number);
+        match before {
+            Ok(before) => unread.extend(before.iter().copied().filter(is_older)),
+            // Any older WAL may be one that was left out, so a feed has a gap instead of wrong rows.
+            Err(error) => {
+                log_line!(self.log, Warn, "Can't read which WALs were left out: {error}");
+                unread.extend(live.keys().copied().filter(is_older));
+            }
+        }
+        let archived = archived(&*self.fs, &self.wal_dir)?;
+        unread.retain(|number| live.contains_key(number) || archived.contains_key(number));
+        Ok(unread)
+    }
+
+    /// The numbers of the WALs that recoveries have left out.
+    pub fn unread(&self) -> BTreeSet<u64> {
+        self.unread.get().cloned().unwrap_or_default()
     }
 
     /// Moves the obsolete file at `path` into the archive. False if the caller must delete the file instead:
@@ -152,7 +197,7 @@ impl WalArchive {
         let Some(FileKind::Wal(number)) = name.and_then(filename::parse) else {
             return false;
         };
-        if path.parent() != Some(&*self.wal_dir) || !self.has_rows_of_tables(number) || !self.wants(number) {
+        if path.parent() != Some(&*self.wal_dir) || self.is_unread(number) || !self.wants(number) {
             return false;
         }
         let to = filename::wal(&directory(&self.wal_dir), number);
@@ -188,9 +233,8 @@ impl WalArchive {
         }
     }
 
-    /// True unless recovery ended before WAL `number`.
-    pub fn has_rows_of_tables(&self, number: u64) -> bool {
-        self.unread.get().is_none_or(|unread| !unread.contains(&number))
+    fn is_unread(&self, number: u64) -> bool {
+        self.unread.get().is_some_and(|unread| unread.contains(&number))
     }
 
     fn move_to(&self, path: &Path, to: &Path) -> Result<()> {

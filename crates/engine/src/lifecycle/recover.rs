@@ -69,10 +69,6 @@ impl DbInner {
         replayed.damaged |= manifest.gave_up();
         self.set_aside(&replayed.large.rows)?;
         let wal = self.versions.new_file_number();
-        let unread = there.iter().find(|number| !replayed.wals.contains(number));
-        if let (Some(&unread), Some(archive)) = (unread, self.obsolete.archive()) {
-            archive.leave_unread(unread..wal);
-        }
         self.sync_for_cursors(&wals)?;
         let mut state = self.state.lock();
         let mut predecessor = (Predecessor::NONE, None);
@@ -109,6 +105,10 @@ impl DbInner {
         });
         drop(state);
         self.set_orphans_aside(manifest, &replayed)?;
+        if let Some(archive) = self.obsolete.archive() {
+            let left_out = there.iter().filter(|number| !replayed.wals.contains(number));
+            archive.leave_unread(&there, left_out.copied().collect())?;
+        }
         let first = self.write.queue.lock().last_seqno + 1;
         let carried = self.carry_sections(&replayed.sections, wal, predecessor, first)?;
         self.begin_session_manifest()?;

@@ -1,6 +1,6 @@
 //! The WALs that a reader of updates may read: archived ones, and those of the database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use wal::{Reader, ReaderOptions, RecoveryMode};
 
 use crate::batch::operation::Operations;
 use crate::files::archived_wals::{archived, directory, wals_in};
+use crate::files::unread_wals;
 use crate::options::Options;
 use crate::state::handle::Db;
 use crate::write::predecessor::Predecessor;
@@ -89,11 +90,13 @@ impl Wals {
         }
     }
 
-    /// False if recovery ended before WAL `number`: its rows are not in the database, and others may have
-    /// their sequence numbers. The WAL is about to be deleted.
-    fn was_recovered(&self, number: u64) -> bool {
-        let archive = self.db.as_ref().and_then(|db| db.inner().obsolete.archive());
-        archive.is_none_or(|archive| archive.has_rows_of_tables(number))
+    /// The numbers of the WALs that recoveries have left out: their rows are not in the database, and others
+    /// may have their sequence numbers.
+    fn unread(&self) -> Result<BTreeSet<u64>> {
+        match self.db.as_ref().and_then(|db| db.inner().obsolete.archive()) {
+            Some(archive) => Ok(archive.unread()),
+            None => unread_wals::unread(&*self.fs, &self.wal_dir),
+        }
     }
 
     /// All WALs by number. The live WALs are listed before the archived ones, so a WAL that is archived
@@ -110,7 +113,8 @@ impl Wals {
             .map(of(false))
             .collect();
         all.extend(archived.into_iter().map(of(true)));
-        all.retain(|number, _| self.was_recovered(*number));
+        let unread = self.unread()?;
+        all.retain(|number, _| !unread.contains(number));
         Ok(all)
     }
 

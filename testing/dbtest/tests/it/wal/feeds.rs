@@ -2,7 +2,7 @@
 //! memtables, WALs and processes.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::filename::{self, FileKind};
@@ -552,10 +552,13 @@ fn damage_before_a_new_cursor_is_no_gap() {
     assert_eq!(rest(&mut feed), [row(4, "default", "d")]);
 }
 
-/// A recovery ends at a damaged WAL. The next WAL stays where it is if it cannot be deleted, but a feed shows
-/// none of its rows, which are not in the database.
-#[test]
-fn rows_of_a_wal_behind_the_end_of_recovery_are_not_in_the_feed() {
+/// The path of the list of WALs that recoveries left out.
+fn unread_list() -> PathBuf {
+    Path::new(DIR).join("archive/UNREAD_WALS")
+}
+
+/// A disk after the death of a process that left two WALs: one with the rows `a` and `lost`, one with `unread`.
+fn two_wals() -> (MemFs, [PathBuf; 2]) {
     let mem = MemFs::new();
     let db = Db::open(&archiving(Arc::new(mem.clone())), DIR).unwrap();
     db.put(b"a", b"").unwrap();
@@ -572,19 +575,103 @@ fn rows_of_a_wal_behind_the_end_of_recovery_are_not_in_the_feed() {
     assert_ne!(first, behind);
     let left = mem.process_death_clone();
     db.continue_background_work().unwrap();
-    damage(&left, &first);
-    let faults = FaultFs::new(Arc::new(left));
-    let name = behind.file_name().unwrap().to_str().unwrap();
+    (left, [first, behind])
+}
+
+/// `changes` of the file at `path` fail.
+fn failing(left: &MemFs, changes: impl IntoIterator<Item = Op>, path: &Path) -> FaultFs {
+    let faults = FaultFs::new(Arc::new(left.clone()));
+    let name = path.file_name().unwrap().to_str().unwrap();
     faults.add(
         Rule::new(Action::Fail(ErrorKind::Io))
-            .on([Op::Remove, Op::Rename])
+            .on(changes)
             .path_ends_with(name),
     );
+    faults
+}
+
+/// A recovery ends at a damaged WAL. The next WAL stays where it is if it cannot be deleted, and after a crash
+/// the next open finds it there, but a feed shows none of its rows, which are not in the database.
+#[test]
+fn rows_of_a_wal_behind_the_end_of_recovery_are_not_in_the_feed() {
+    let (left, [first, behind]) = two_wals();
+    damage(&left, &first);
+    let faults = failing(&left, [Op::Remove, Op::Rename], &behind);
     let db = Db::open(&archiving(Arc::new(faults.clone())), DIR).unwrap();
     assert!(faults.exists(&behind).unwrap());
     db.put(b"b", b"").unwrap();
+    let expected = [row(1, "default", "a"), row(2, "default", "b")];
     let mut feed = db.feed(&FeedOptions::default()).unwrap();
-    assert_eq!(rest(&mut feed), [row(1, "default", "a"), row(2, "default", "b")]);
+    assert_eq!(rest(&mut feed), expected);
+
+    let fs: Arc<dyn FileSystem> = Arc::new(left.process_death_clone());
+    let mut feed = Feed::open(&archiving(fs.clone()), DIR, &FeedOptions::default()).unwrap();
+    assert_eq!(rest(&mut feed), expected);
+    let db = Db::open(&archiving(fs.clone()), DIR).unwrap();
+    let mut feed = db.feed(&FeedOptions::default()).unwrap();
+    assert_eq!(rest(&mut feed), expected);
+    db.close().unwrap();
+    let in_archive = Path::new(DIR).join("archive").join(behind.file_name().unwrap());
+    assert!(!fs.exists(&behind).unwrap() && !fs.exists(&in_archive).unwrap());
+    // An open without a WAL that was left out removes the list.
+    assert!(fs.exists(&unread_list()).unwrap());
+    Db::open(&archiving(fs.clone()), DIR).unwrap().close().unwrap();
+    assert!(!fs.exists(&unread_list()).unwrap());
+}
+
+/// A recovery leaves a WAL out, and fails before the MANIFEST is in force. The next one reads the WAL, whose rows
+/// are in the feed.
+#[test]
+fn rows_of_a_wal_that_a_later_recovery_reads_are_in_the_feed() {
+    let (left, [first, behind]) = two_wals();
+    let sound = left.read_file(&first).unwrap();
+    damage(&left, &first);
+    let current = filename::current(Path::new(DIR));
+    let faults = failing(&left, [Op::Rename], &current);
+    Db::open(&archiving(Arc::new(faults)), DIR).unwrap_err();
+    let fs: Arc<dyn FileSystem> = Arc::new(left.process_death_clone());
+    let list = fs.read_file(&unread_list()).unwrap();
+    let FileKind::Wal(number) = filename::parse(behind.file_name().unwrap().to_str().unwrap()).unwrap()
+    else {
+        panic!("{behind:?}");
+    };
+    assert_eq!(String::from_utf8(list).unwrap(), format!("{number}\n"));
+    fs.write_file(&first, &sound).unwrap();
+    let db = Db::open(&archiving(fs.clone()), DIR).unwrap();
+    let mut feed = db.feed(&FeedOptions::default()).unwrap();
+    let expected = ["a", "lost", "unread"];
+    let expected: Vec<Seen> = (1..)
+        .zip(expected)
+        .map(|(number, key)| row(number, "default", key))
+        .collect();
+    assert_eq!(rest(&mut feed), expected);
+    db.close().unwrap();
+    assert!(!fs.exists(&unread_list()).unwrap());
+}
+
+/// The list of the WALs that were left out is damaged: the database opens, and its LOG names the list.
+#[test]
+fn an_open_survives_a_damaged_list_of_unread_wals() {
+    let (left, [first, behind]) = two_wals();
+    damage(&left, &first);
+    let faults = failing(&left, [Op::Remove, Op::Rename], &behind);
+    let db = Db::open(&archiving(Arc::new(faults)), DIR).unwrap();
+    db.put(b"b", b"").unwrap();
+    let fs: Arc<dyn FileSystem> = Arc::new(left.process_death_clone());
+    fs.write_file(&unread_list(), b"seven").unwrap();
+    let error = Feed::open(&archiving(fs.clone()), DIR, &FeedOptions::default())
+        .and_then(|mut feed| feed.next().map(|_| ()))
+        .unwrap_err();
+    assert!(
+        error.is_corruption() && error.to_string().contains("UNREAD_WALS"),
+        "{error}"
+    );
+    let db = Db::open(&archiving(fs.clone()), DIR).unwrap();
+    let mut feed = db.feed(&FeedOptions::default()).unwrap();
+    // The WAL with `a` may be one of those that were left out, so it is deleted.
+    assert_eq!(rest(&mut feed), [row(2, "default", "b")]);
+    let log = String::from_utf8(fs.read_file(&Path::new(DIR).join("LOG")).unwrap()).unwrap();
+    assert!(log.contains("not a list of unread WALs"), "{log}");
 }
 
 /// A WAL loses a row that was acknowledged. The recovery gives its sequence number to another row, which the
