@@ -152,6 +152,7 @@ impl WalArchive {
     pub fn leave_unread(&self, there: &[u64], left_out: BTreeSet<u64>) -> Result<()> {
         let before = unread_wals::unread(&*self.fs, &self.wal_dir);
         let unread = match &before {
+            Err(error) if !error.is_corruption() => return Err(error.clone()),
             Ok(before) if before.is_empty() && left_out.is_empty() => BTreeSet::new(),
             before => self.existing_unread(before, there, left_out)?,
         };
