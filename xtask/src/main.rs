@@ -132,7 +132,11 @@ cargo xtask VERB
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    match run(&args) {
+    let outcome = match std::env::var_os(simulate::WRAPS_RUSTC) {
+        Some(_) => simulate::rustc(&args),
+        None => run(&args),
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("error: {message}");
