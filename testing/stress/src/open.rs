@@ -118,8 +118,12 @@ fn misses_wals(error: &Error) -> bool {
     error.kind() == ErrorKind::Corruption && error.message().contains("no WAL files")
 }
 
-/// True for the error of `track_and_verify_wals_in_manifest` in a directory without a WAL that the MANIFEST
-/// names.
+/// True for the errors of `track_and_verify_wals_in_manifest` in a directory without a WAL that the MANIFEST
+/// names, or with a leftover of its number: an open that failed in one directory does not keep one in another
+/// from using the number.
 fn misses_recorded_wal(error: &Error) -> bool {
-    error.kind() == ErrorKind::Corruption && error.message().contains("Missing WAL with log number")
+    let is_of_another = |message: &str| {
+        message.contains("Missing WAL with log number") || message.contains("Size mismatch: WAL")
+    };
+    error.kind() == ErrorKind::Corruption && is_of_another(error.message())
 }
