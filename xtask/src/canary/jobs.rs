@@ -27,7 +27,7 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/jobs/manual_jobs.rs",
         right: "            if begin.is_some() || end.is_some() {",
         wrong: "            if begin.is_some() && end.is_some() {",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "full_history::"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::timestamps"]),
     },
     Canary {
         name: "named files are moved though another compression is asked for",

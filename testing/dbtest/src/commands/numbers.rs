@@ -7,7 +7,7 @@ use esker::{
 use testkit::datadriven::TestCase;
 
 use super::session::Session;
-use super::text::{flag, misuse};
+use super::text::{bytes, flag, misuse};
 
 impl Session {
     /// Evaluates lines: `NAME = EXPRESSION` names a number, `A < B` and other comparisons print whether they
@@ -22,7 +22,8 @@ impl Session {
     /// * `in:PROPERTY:TEXT`: the number at the end of the property's line with that text
     /// * `histogram:NAME:count`, `histogram:NAME:sum`
     /// * `delayed:CAUSE`, `stopped:CAUSE`: the waits of writers, and with `:micros` their time
-    /// * `seqno`; `rows`, `rows:SNAPSHOT`; `reads:KEY` of the file with that smallest key
+    /// * `seqno`; `rows`, `rows:SNAPSHOT`; `reads:KEY` and `file:KEY`: the sampled reads, and the number,
+    ///   of the file with that smallest key
     /// * `files`, `files:LEVEL`, `bytes`, `bytes:LEVEL`, and `all-files`, `all-bytes` of all families
     /// * `size:BEGIN:END`, `blobs:BEGIN:END`, `all:BEGIN:END`: the approximate sizes of tables, blob files, both
     /// * `manager`: the memory of the write buffer manager; `held`: the threads at the gate
@@ -153,6 +154,11 @@ impl Session {
             }
             "seqno" => i128::from(db.latest_sequence_number()),
             "files" => files.count() as i128,
+            "file" => {
+                let (key, file) = (bytes(rest)?, db.live_files().into_iter());
+                let mut file = file.filter(|file| file.smallest_key == key);
+                file.next().ok_or_else(unknown)?.number.into()
+            }
             "bytes" => files.map(|file| i128::from(file.size)).sum(),
             "reads" => {
                 let files = db.live_files();

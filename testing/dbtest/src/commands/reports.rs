@@ -8,7 +8,7 @@ use testkit::datadriven::TestCase;
 use vfs::FileSystem;
 
 use super::session::{Session, kind_of};
-use super::text::{flag, list, misuse, optional, required};
+use super::text::{flag, list, masked, misuse, optional, required};
 
 /// The [`word`] for an event that is counted.
 fn counted(event: &Event) -> Option<String> {
@@ -195,12 +195,28 @@ impl Session {
     }
 
     /// Counts the operations of the file system since the last `calls`: for each line those whose text has all
-    /// its words.
-    pub(super) fn calls(&self, case: &TestCase, out: &mut String) -> Result<()> {
+    /// its words. With `lengths` it prints the bytes of each, with `largest` the most bytes, and with `text` the
+    /// operations without the numbers of files.
+    pub(super) fn calls(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
         let calls = self.calls.as_ref().ok_or_else(|| misuse("new calls"))?.take();
+        let [lengths, largest, text] = ["lengths", "largest", "text"].map(|name| flag(case, name));
         for line in case.input.lines() {
             let has_all = |call: &&str| line.split_whitespace().all(|word| call.contains(word));
-            out.push_str(&format!("{line}: {}\n", calls.lines().filter(has_all).count()));
+            let found: Vec<&str> = calls.lines().filter(has_all).collect();
+            let bytes = found
+                .iter()
+                .filter_map(|call| call.rsplit_once('+')?.1.parse().ok());
+            let bytes: Vec<u64> = bytes.collect();
+            let shown: Vec<String> = match (lengths, largest, text) {
+                (true, ..) => bytes.iter().map(u64::to_string).collect(),
+                (_, true, _) => bytes.iter().max().into_iter().map(u64::to_string).collect(),
+                (.., true) => found.iter().map(|call| masked(call)).collect(),
+                _ => vec![found.len().to_string()],
+            };
+            out.push_str(&format!(
+                "{line}: {}\n",
+                shown.join(if text { "; " } else { " " })
+            ));
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use esker::{
 use testkit::datadriven::TestCase;
 use vfs::{FaultFs, FileSystem, LogFs, MemFs};
 
-use super::text::{flag, list, misuse, optional};
+use super::text::{flag, list, misuse, optional, optional_timestamp};
 use crate::events::Recorder;
 use crate::gate::{Gate, OpensOnDrop};
 use crate::settings;
@@ -210,6 +210,8 @@ impl Session {
             Db::open_read_only(&self.options, path)?
         } else if let Some(primary) = optional::<String>(case, "secondary_of")? {
             Db::open_as_secondary(&self.options, format!("/{primary}"), path)?
+        } else if let Some(timestamp) = optional_timestamp(case, "trim_to")? {
+            Db::open_and_trim_history(&self.options, path, &timestamp)?
         } else {
             Db::open(&self.options, path)?
         };
