@@ -6,7 +6,7 @@ use super::Catcher::{SimulatedTests, Tests};
 
 const DB_PATHS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "db_paths::"];
 
-const RECENT_ROWS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "recent_rows::"];
+const RECENT_ROWS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "scripts::compaction"];
 
 const PICKERS: &[&str] = &["-p", "esker-compact", "--test", "it", "picker_"];
 
@@ -97,7 +97,7 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/jobs/compaction.rs",
         right: "            && file.path_id != self.family.path_of_level(output_level);\n",
         wrong: "            && file.path_id > self.family.path_of_level(output_level);\n",
-        caught_by: Tests(DB_PATHS),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::lifecycle"]),
     },
     Canary {
         name: "the MANIFEST of a copy names directories that it has not",

@@ -55,7 +55,6 @@ fn call(db: &Db, command: &str) -> Option<Result<()>> {
         "sync_wal" => db.sync_wal(),
         "flush_wal" => db.flush_wal(false),
         "resume" => db.resume(),
-        "verify_checksum" => db.verify_checksum(),
         "verify_file_checksums" => db.verify_file_checksums(),
         "catch_up" => db.try_catch_up_with_primary(),
         _ => return None,

@@ -1,6 +1,6 @@
 //! The commands about levels and files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use base::InternalComparator;
@@ -144,8 +144,8 @@ impl Session {
     pub(super) fn lsm(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
         let (family, stored) = (self.family(case)?, flag(case, "stored"));
         let entries = stored || flag(case, "entries");
-        let [seqnos, compressions, temperatures, counts, rows, dirs] =
-            ["seqnos", "compression", "temperature", "counts", "rows", "dirs"].map(|name| flag(case, name));
+        let [seqnos, compressions, temperatures, counts, rows, places] =
+            ["seqnos", "compression", "temperature", "counts", "rows", "places"].map(|name| flag(case, name));
         let properties = match compressions {
             true => self.db()?.properties_of_all_tables(&family)?,
             false => BTreeMap::new(),
@@ -159,6 +159,13 @@ impl Session {
                 .for_each(|file| *levels.entry(file.level).or_default() += 1);
             let line = |(level, count)| format!("L{level}: {count}\n");
             out.extend(levels.into_iter().map(line));
+            return Ok(());
+        }
+        if places {
+            let dir = |file: &LiveFile| Some(file.path.parent()?.display().to_string());
+            let places = files.iter().filter_map(|file| Some((file.level, dir(file)?)));
+            let places: BTreeSet<(usize, String)> = places.collect();
+            out.extend(places.iter().map(|(level, dir)| format!("L{level}: {dir}\n")));
             return Ok(());
         }
         let mut level = None;
@@ -177,9 +184,6 @@ impl Session {
             }
             if temperatures {
                 out.push_str(&format!(" {}", temperature_text(file.temperature)));
-            }
-            if let Some(dir) = file.path.parent().filter(|_| dirs) {
-                out.push_str(&format!(" {}", dir.display()));
             }
             if rows {
                 out.push_str(&format!(" {} entries", file.num_entries));
@@ -286,22 +290,32 @@ impl Session {
         let (family, db) = (self.family(case)?, self.db()?);
         let live: Vec<u64> = db.live_files().iter().map(|file| file.number).collect();
         let files = db.blob_files(&family);
-        let mut bytes = 0;
+        let (mut bytes, mut lines): (u64, Vec<(usize, String)>) = (0, Vec::new());
         for file in &files {
-            out.push_str(&format!(
-                "{} blobs of {} bytes, garbage: {} of {} bytes\n",
+            bytes += file.size;
+            let mut line = format!(
+                "{} blobs of {} bytes, garbage: {} of {} bytes",
                 file.total_blob_count,
                 file.total_blob_bytes,
                 file.garbage_blob_count,
                 file.garbage_blob_bytes
-            ));
-            bytes += file.size;
+            );
+            if !file.checksum_method.is_empty() {
+                line.push_str(&format!(", {}", file.checksum_method));
+            }
             if self.fs.size(&file.path)? != file.size {
-                out.push_str("  its size on disk is another\n");
+                line.push_str(", its size on disk is another");
             }
             if !file.linked_ssts.iter().all(|table| live.contains(table)) {
-                out.push_str("  it is linked to tables that are not live\n");
+                line.push_str(", it is linked to tables that are not live");
             }
+            match lines.last_mut() {
+                Some((times, last)) if *last == line => *times += 1,
+                _ => lines.push((1, line)),
+            }
+        }
+        for (times, line) in lines {
+            out.push_str(&format!("{times} of {line}\n"));
         }
         let property = |name: &str| db.property_int(&family, &format!("rocksdb.{name}"));
         let expected = (Some(files.len() as u64), Some(bytes));

@@ -16,13 +16,14 @@
 //! | `use db=` | the database `/NAME`, `/db` at first, to which the later commands apply |
 //! | `close`, `destroy` | |
 //! | `write [sync] [disable_wal] [no_slowdown] [low_pri] [ignore_missing_column_families] [no_wait] [seqno]` | one batch, with `seqno` printing its sequence number: `put K V`, `del K`, `sdel K`, `merge K V`, `delrange A B`, `entity K NAME=V ...`, `log TEXT`; after `@FAMILY`, in that family |
-//! | `fill from= to= [len=] [step=] [same] [cf=]` | puts `key000000`, ... one by one, with the flags of `write`; `same`: with values that compress |
+//! | `fill from= to= [len=] [step=] [salt=] [same] [cf=]` | puts `key000000`, ... one by one, with the flags of `write`; `same`: with values that compress; `salt`: with other values |
+//! | `filled from= to= [len=] [step=] [salt=] [same] [cf=]` | compares rows with those of `fill` |
 //! | `get [pinned]`, `multi_get`, `key_may_exist` | keys, one a line |
 //! | `get_entity`, `multi_get_entity` | keys, one a line: their columns |
 //! | `get_operands [max=]` | keys, one a line: their merge operands |
 //! | `scan [reverse]` | every row |
 //! | `scan_families [reverse] [groups]` | families, one a line: every key with its columns, or with `groups` those of each family |
-//! | `iter [as=]` | `first`, `last`, `next`, `prev`, `seek K`, `seek_for_prev K`, `next_to_end`, `next_prefix`, `max_prefix_steps N`, `bounds A B` (`-`: none), `refresh [SNAPSHOT]`, each printing the position; `as` keeps the iterator under a name |
+//! | `iter [as=]` | `first`, `last`, `next`, `prev`, `seek K`, `seek_for_prev K`, `next_to_end`, `next_prefix`, `max_prefix_steps N`, `filled FROM TO LEN` (over rows of `fill`), `bounds A B` (`-`: none), `refresh [SNAPSHOT]`, each printing the position; `as` keeps the iterator under a name |
 //! | `versions [reverse]` | all versions of keys between the timestamps `iter_start_ts=` and `ts=` |
 //! | `history [low=] [newest]` | the lowest timestamp that is read, or the newest one; raises the lowest |
 //! | `snapshot as=`, `release as=` | takes a snapshot; releases a snapshot, iterator, handle or prepared ingestion |
@@ -34,7 +35,8 @@
 //! | `pause`, `continue`, `cancel_background_work`, `disable_manual_compaction`, `enable_manual_compaction`, `abort_compactions`, `resume_compactions`, `disable_file_deletions`, `enable_file_deletions`, `wait_for_purge`, `resume`, `reset_stats`, `verify_checksum`, `verify_file_checksums`, `catch_up` | the call of that name |
 //! | `set_options [cf=]`, `set_db_options`, `enable_auto_compaction` | changes options, one a line, while the database is open |
 //! | `options [cf=] [opened] [stored]` | names, one a line: the values in force, those of the open, or those of the OPTIONS file |
-//! | `lsm [entries] [stored] [rows] [seqnos] [compression] [temperature] [counts] [dirs]` | levels and files |
+//! | `lsm [entries] [stored] [rows] [seqnos] [compression] [temperature]` | levels and files |
+//! | `lsm counts`, `lsm places` | the number of files of each level, their directories |
 //! | `blob_files` | the blob files, checked against the disk and the properties |
 //! | `check` | the invariants of [`crate::files`] |
 //! | `property name=`, `approximate_sizes [include_memtables] [include_files=] [bytes]`, `memtable_stats` | with lines below, the lines of the property with such a text |
@@ -146,6 +148,7 @@ impl Session {
             "destroy" => Db::destroy(&self.options, &self.path),
             "write" => self.write(case, out),
             "fill" => self.fill(case),
+            "filled" => self.filled(case, out),
             "get" => self.get(case, out),
             "key_may_exist" => self.key_may_exist(case, out),
             "multi_get" => self.multi_get(case, out),
@@ -251,6 +254,7 @@ impl Session {
             }
             "advance" => self.advance(case),
             "history" => self.history(case, out),
+            "verify_checksum" => self.db()?.verify_checksum_opt(&self.read_options(case)?),
             "set_options" | "set_db_options" => self.change_options(case),
             "enable_auto_compaction" => {
                 let families = self.families(case)?;

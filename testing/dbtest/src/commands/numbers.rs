@@ -23,7 +23,7 @@ impl Session {
     /// * `histogram:NAME:count`, `histogram:NAME:sum`
     /// * `delayed:CAUSE`, `stopped:CAUSE`: the waits of writers, and with `:micros` their time
     /// * `seqno`; `rows`, `rows:SNAPSHOT`; `reads:KEY` and `file:KEY`: the sampled reads, and the number,
-    ///   of the file with that smallest key
+    ///   of the file with that smallest key; `blob_file`: the number of the oldest blob file
     /// * `files`, `files:LEVEL`, `bytes`, `bytes:LEVEL`, and `all-files`, `all-bytes` of all families
     /// * `size:BEGIN:END`, `blobs:BEGIN:END`, `all:BEGIN:END`: the approximate sizes of tables, blob files, both
     /// * `manager`: the memory of the write buffer manager; `held`: the threads at the gate
@@ -158,6 +158,10 @@ impl Session {
                 let (key, file) = (bytes(rest)?, db.live_files().into_iter());
                 let mut file = file.filter(|file| file.smallest_key == key);
                 file.next().ok_or_else(unknown)?.number.into()
+            }
+            "blob_file" => {
+                let files = db.blob_files(family.ok_or_else(unknown)?);
+                files.first().ok_or_else(unknown)?.number.into()
             }
             "bytes" => files.map(|file| i128::from(file.size)).sum(),
             "reads" => {

@@ -9,10 +9,11 @@ use super::text::{
     bytes, flag, misuse, optional, optional_bytes, optional_timestamp, place, print_columns, print_found,
     show, show_timestamp, switch,
 };
+use super::writes::row_of_fill;
 
 impl Session {
     /// The options of a read.
-    fn read_options(&self, case: &mut TestCase) -> Result<ReadOptions> {
+    pub(super) fn read_options(&self, case: &mut TestCase) -> Result<ReadOptions> {
         let snapshot = optional::<String>(case, "snapshot")?.map(|name| self.snapshot(&name).cloned());
         let mut options = ReadOptions {
             snapshot: snapshot.transpose()?,
@@ -233,6 +234,18 @@ impl Session {
                     let most = most.parse().map_err(|_| misuse("a number of steps"))?;
                     iter.set_max_prefix_steps(most);
                     continue;
+                }
+                ["filled", from, to, len] => {
+                    let number = |word: &str| word.parse().map_err(|_| misuse("filled FROM TO LEN"));
+                    let (from, to, len): (usize, usize, usize) = (number(from)?, number(to)?, number(len)?);
+                    for row in from..to {
+                        let (key, value) = row_of_fill(row, len);
+                        if !iter.valid() || (iter.key(), iter.value()) != (key.as_bytes(), &value[..]) {
+                            out.push_str(&format!("{key} is not there: "));
+                            break;
+                        }
+                        iter.next();
+                    }
                 }
                 ["next_to_end"] => {
                     while iter.valid() {

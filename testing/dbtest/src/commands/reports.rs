@@ -8,7 +8,7 @@ use testkit::datadriven::TestCase;
 use vfs::FileSystem;
 
 use super::session::{Session, kind_of};
-use super::text::{flag, list, masked, misuse, optional, required};
+use super::text::{flag, list, misuse, optional, required};
 
 /// The [`word`] for an event that is counted.
 fn counted(event: &Event) -> Option<String> {
@@ -196,7 +196,7 @@ impl Session {
 
     /// Counts the operations of the file system since the last `calls`: for each line those whose text has all
     /// its words. With `lengths` it prints the bytes of each, with `largest` the most bytes, and with `text` the
-    /// operations without the numbers of files.
+    /// operations themselves.
     pub(super) fn calls(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
         let calls = self.calls.as_ref().ok_or_else(|| misuse("new calls"))?.take();
         let [lengths, largest, text] = ["lengths", "largest", "text"].map(|name| flag(case, name));
@@ -210,7 +210,7 @@ impl Session {
             let shown: Vec<String> = match (lengths, largest, text) {
                 (true, ..) => bytes.iter().map(u64::to_string).collect(),
                 (_, true, _) => bytes.iter().max().into_iter().map(u64::to_string).collect(),
-                (.., true) => found.iter().map(|call| masked(call)).collect(),
+                (.., true) => found.iter().map(|call| (*call).to_owned()).collect(),
                 _ => vec![found.len().to_string()],
             };
             out.push_str(&format!(

@@ -5,7 +5,7 @@ use testkit::datadriven::TestCase;
 use testkit::keys::unescape;
 
 use super::session::Session;
-use super::text::{bytes, filler, flag, misuse, optional, required, value_of};
+use super::text::{bytes, filler, flag, misuse, optional, print_found, required, value_of};
 
 impl Session {
     /// Writes a batch.
@@ -32,21 +32,49 @@ impl Session {
 
     /// Puts rows one by one.
     pub(super) fn fill(&mut self, case: &mut TestCase) -> Result<()> {
-        let (from, to): (usize, usize) = (required(case, "from")?, required(case, "to")?);
-        let len = optional(case, "len")?.unwrap_or(20);
-        let step = optional(case, "step")?.unwrap_or(1);
-        let same = flag(case, "same");
-        let options = write_options(case);
+        let (rows, options) = (rows_of_fill(case)?, write_options(case));
         let (db, family) = (self.db()?, self.family(case)?);
-        for number in (from..to).step_by(step) {
-            let value = match same {
-                true => vec![b'v'; len],
-                false => filler(number, len),
-            };
-            db.put_cf_opt(&family, format!("key{number:06}").as_bytes(), value, &options)?;
+        for (key, value) in rows {
+            db.put_cf_opt(&family, key.as_bytes(), value, &options)?;
         }
         self.settle(case)
     }
+
+    /// Compares rows with those that `fill` puts, and prints their number and those that differ.
+    pub(super) fn filled(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
+        let (rows, options) = (rows_of_fill(case)?, self.read_options(case)?);
+        let (db, family, mut equal) = (self.db()?, self.family(case)?, 0);
+        for (key, value) in rows {
+            match db.get_cf_opt(&family, key.as_bytes(), &options) {
+                Ok(Some(found)) if found == value => equal += 1,
+                Ok(Some(_)) => out.push_str(&format!("{key} has another value\n")),
+                found => print_found(out, &key, found),
+            }
+        }
+        out.push_str(&format!("{equal} rows\n"));
+        Ok(())
+    }
+}
+
+/// The rows of `fill`.
+fn rows_of_fill(case: &mut TestCase) -> Result<impl Iterator<Item = (String, Vec<u8>)> + use<>> {
+    let (from, to): (usize, usize) = (required(case, "from")?, required(case, "to")?);
+    let len = optional(case, "len")?.unwrap_or(20);
+    let step = optional(case, "step")?.unwrap_or(1);
+    let salt: u8 = optional(case, "salt")?.unwrap_or(0);
+    let same = flag(case, "same");
+    Ok((from..to).step_by(step).map(move |number| {
+        let (key, _) = row_of_fill(number, 0);
+        match same {
+            true => (key, vec![b'v' + salt; len]),
+            false => (key, filler(number + usize::from(salt) * 1_000_000, len)),
+        }
+    }))
+}
+
+/// A row of `fill` with a value of `len` bytes.
+pub(super) fn row_of_fill(number: usize, len: usize) -> (String, Vec<u8>) {
+    (format!("key{number:06}"), filler(number, len))
 }
 
 fn write_options(case: &mut TestCase) -> WriteOptions {
