@@ -11,6 +11,7 @@ use esker::{
     RowLimit, Statistics, StatsLevel, UserComparator, WriteBufferManager,
 };
 use testkit::TestRng;
+use testkit::keys::unescape;
 use vfs::RateLimiter;
 
 /// Sets the option or component `name` of the families without options of their own: an option under
@@ -146,12 +147,16 @@ pub fn comparator(name: &str) -> Option<UserComparator> {
     })
 }
 
-/// The merge operator of that name: a built-in one, or `max`: [`Max`], which is not built in.
+/// The merge operator of that name: a built-in one, `stringappend:` and a delimiter, or `max`: [`Max`], which is
+/// not built in.
 pub fn merge_operator(name: &str) -> Option<Arc<dyn MergeOperator>> {
-    if name == "max" {
-        Some(Arc::new(Max))
-    } else {
-        merge::builtin(name)
+    match name.strip_prefix("stringappend:") {
+        Some(delimiter) => {
+            let delimiter = unescape(delimiter).ok()?;
+            Some(Arc::new(merge::StringAppend::new(delimiter)))
+        }
+        None if name == "max" => Some(Arc::new(Max)),
+        None => merge::builtin(name),
     }
 }
 

@@ -55,14 +55,14 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/state/db_state.rs",
         right: "return due.then(|| unflushed.map(|(&id, _)| id).collect());",
         wrong: "return due.then(|| unflushed.map(|(&id, _)| id).take(1).collect());",
-        caught_by: Tests(ATOMIC_FLUSH),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::control"]),
     },
     Canary {
         name: "with atomic_flush a full memtable is switched alone",
         file: "crates/engine/src/write/obstacle.rs",
         right: "        let full = state.switched_with(full);\n",
         wrong: "",
-        caught_by: Tests(ATOMIC_FLUSH),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::control"]),
     },
     Canary {
         name: "a family that is to be flushed with others is flushed alone",
@@ -76,7 +76,7 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/jobs/flush.rs",
         right: "                        self.discard_flushed(&own.family, flushed);\n                    }\n",
         wrong: "                        let _ = (own, flushed);\n                    }\n",
-        caught_by: Tests(ATOMIC_FLUSH),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::control"]),
     },
     Canary {
         name: "a table that is obsolete is looked for in the first directory",

@@ -7,7 +7,7 @@
 //!
 //! | command | does |
 //! |---|---|
-//! | `new [gate] [gate=(EVENT,...)] [clock] [calls]` | a database in an empty file system, with default options and those of the lines below: `name=value`, as in [`crate::settings::set`]; `clock`: with a clock that only `advance` moves; `calls`: with a log of the file system's operations |
+//! | `new [gate] [gate=(EVENT,...)] [clock] [calls] [no_auto_recovery]` | a database in an empty file system, with default options and those of the lines below: `name=value`, as in [`crate::settings::set`]; `clock`: with a clock that only `advance` moves; `calls`: with a log of the file system's operations; `no_auto_recovery`: with a listener that forbids automatic recoveries |
 //! | `hold`, `go` | pauses and continues compactions, and flushes that merge, inside user code, or at the listeners of these events; for a database made with `new gate` |
 //! | `wait_held count=`, `let_one_pass` | waits until so many threads are paused; lets one of them continue |
 //! | `advance secs= micros=` | moves the clock |
@@ -42,7 +42,7 @@
 //! | `property name=`, `approximate_sizes [include_memtables] [include_files=] [bytes]`, `memtable_stats` | with lines below, the lines of the property with such a text |
 //! | `numbers [until]` | names, compares and prints numbers: properties, tickers, sizes, waits of writers; `until` waits until all comparisons hold |
 //! | `files` | the number of files of each kind, for a closed database: an open one deletes files in the background |
-//! | `list [dir=] [with=] [ending=] [sizes]`, `log [count]` | the names in the directory `/DIR`; the lines of the info log with a text of the lines below |
+//! | `list [dir=] [inner=] [with=] [ending=] [sizes]`, `log [of=FILE] [count]` | the names in the directory `/DIR/INNER`; the lines of the info log, or of another file, with a text of the lines below; `OPTIONS-` is the newest such file |
 //! | `events [kinds=(KIND,...)] [cf=] [show=(FIELD,...)] [unique] [sorted] [open]` | the number of events of each kind since the last `events` or `new`, or those of the kinds, for a closed database, because events arrive with a delay |
 //! | `next_event kinds=(KIND,...) [show=(FIELD,...)] [keep=(FIELD,...)]` | waits for the next event of the kinds; names the fields of `keep` as numbers |
 //! | `calls [lengths] [largest] [text]` | lines of words: the number of operations of the file system since the last `calls` with all words, or their bytes, the most bytes, or their text |

@@ -208,7 +208,10 @@ impl Session {
     /// Lists a directory, with `#` in place of numbers.
     pub(super) fn list(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
         let dir = optional::<String>(case, "dir")?.map(|name| format!("/{name}"));
-        let dir = dir.unwrap_or_else(|| OUTSIDE.to_owned());
+        let mut dir = dir.unwrap_or_else(|| OUTSIDE.to_owned());
+        if let Some(inner) = optional::<String>(case, "inner")? {
+            dir = format!("{dir}/{inner}");
+        }
         let ending: Option<String> = optional(case, "ending")?;
         let with: Option<String> = optional(case, "with")?;
         if !self.fs.exists(Path::new(&dir))? {
@@ -244,6 +247,16 @@ impl Session {
         self.fs.write_file(&path_of(&to), &bytes)
     }
 
+    /// The file in a directory that `name` names: itself, or if it ends with `-` the newest that begins so.
+    pub(super) fn newest(&self, dir: &Path, name: &str) -> Result<String> {
+        if !name.ends_with('-') {
+            return Ok(name.to_owned());
+        }
+        let found = self.fs.list(dir)?.into_iter();
+        let newest = found.filter(|found| found.starts_with(name)).max();
+        newest.ok_or_else(|| misuse(format!("no file {name}")))
+    }
+
     /// Removes the files with such a text in their names from a directory.
     pub(super) fn remove_files(&self, case: &mut TestCase) -> Result<()> {
         let dir: String = required(case, "dir")?;
@@ -272,7 +285,10 @@ impl Session {
     pub(super) fn edit_file(&self, case: &mut TestCase) -> Result<()> {
         let name: String = required(case, "name")?;
         let path = match optional::<String>(case, "dir")? {
-            Some(dir) => Path::new("/").join(dir).join(name),
+            Some(dir) => {
+                let dir = Path::new("/").join(dir);
+                dir.join(self.newest(&dir, &name)?)
+            }
             None => path_of(&name),
         };
         if flag(case, "new") {

@@ -178,9 +178,11 @@ impl Session {
         Ok(())
     }
 
-    /// Prints the lines of the info log with one of the texts, from there on.
+    /// Prints the lines of the info log, or of another file, with one of the texts, from there on.
     pub(super) fn log(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
-        let log = self.fs.read_file(&Path::new(&self.path).join("LOG"))?;
+        let (dir, name) = (Path::new(&self.path), optional::<String>(case, "of")?);
+        let name = self.newest(dir, name.as_deref().unwrap_or("LOG"))?;
+        let log = self.fs.read_file(&dir.join(name))?;
         let log = String::from_utf8_lossy(&log);
         let found = |line: &str| case.input.lines().find_map(|text| line.find(text));
         let lines: Vec<&str> = log

@@ -15,7 +15,7 @@ use testkit::datadriven::TestCase;
 use vfs::{FaultFs, FileSystem, LogFs, MemFs};
 
 use super::text::{flag, list, misuse, optional, optional_timestamp};
-use crate::events::Recorder;
+use crate::events::{NoAutoRecovery, Recorder};
 use crate::gate::{Gate, OpensOnDrop};
 use crate::settings;
 
@@ -160,6 +160,9 @@ impl Session {
             let family = &mut self.options.column_family;
             family.compaction_filter_factory = Some(Arc::new(PausesAt(self.gate.clone())));
             family.merge_operator = Some(Arc::new(PausesAt(self.gate.clone())));
+        }
+        if flag(case, "no_auto_recovery") {
+            self.options.listeners.push(Arc::new(NoAutoRecovery));
         }
         let kinds: Vec<String> = list(case, "gate")?;
         if !kinds.is_empty() {

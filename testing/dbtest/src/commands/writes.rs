@@ -5,7 +5,7 @@ use testkit::datadriven::TestCase;
 use testkit::keys::unescape;
 
 use super::session::Session;
-use super::text::{bytes, filler, flag, misuse, optional, print_found, required, value_of};
+use super::text::{bytes, filler, flag, misuse, optional, required, value_of};
 
 impl Session {
     /// Writes a batch.
@@ -43,15 +43,24 @@ impl Session {
     /// Compares rows with those that `fill` puts, and prints their number and those that differ.
     pub(super) fn filled(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
         let (rows, options) = (rows_of_fill(case)?, self.read_options(case)?);
-        let (db, family, mut equal) = (self.db()?, self.family(case)?, 0);
+        let (db, family) = (self.db()?, self.family(case)?);
+        // The rows of the same outcome that follow each other: their number, the first key and the last.
+        let mut runs: Vec<(String, usize, String, String)> = Vec::new();
         for (key, value) in rows {
-            match db.get_cf_opt(&family, key.as_bytes(), &options) {
-                Ok(Some(found)) if found == value => equal += 1,
-                Ok(Some(_)) => out.push_str(&format!("{key} has another value\n")),
-                found => print_found(out, &key, found),
+            let outcome = match db.get_cf_opt(&family, key.as_bytes(), &options) {
+                Ok(Some(found)) if found == value => "as filled".to_owned(),
+                Ok(Some(_)) => "another value".to_owned(),
+                Ok(None) => "not found".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            match runs.last_mut() {
+                Some((last, times, _, to)) if *last == outcome => (*times, *to) = (*times + 1, key),
+                _ => runs.push((outcome, 1, key.clone(), key)),
             }
         }
-        out.push_str(&format!("{equal} rows\n"));
+        for (outcome, times, from, to) in runs {
+            out.push_str(&format!("{times} rows {from}..{to}: {outcome}\n"));
+        }
         Ok(())
     }
 }
