@@ -300,6 +300,9 @@ impl Session {
                 file.garbage_blob_count,
                 file.garbage_blob_bytes
             );
+            if !file.linked_ssts.is_empty() {
+                line.push_str(&format!(", tables: {}", file.linked_ssts.len()));
+            }
             if !file.checksum_method.is_empty() {
                 line.push_str(&format!(", {}", file.checksum_method));
             }

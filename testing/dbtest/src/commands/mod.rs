@@ -17,7 +17,7 @@
 //! | `close`, `destroy` | |
 //! | `write [sync] [disable_wal] [no_slowdown] [low_pri] [ignore_missing_column_families] [no_wait] [seqno]` | one batch, with `seqno` printing its sequence number: `put K V`, `del K`, `sdel K`, `merge K V`, `delrange A B`, `entity K NAME=V ...`, `log TEXT`; after `@FAMILY`, in that family |
 //! | `fill from= to= [len=] [step=] [salt=] [same] [cf=]` | puts `key000000`, ... one by one, with the flags of `write`; `same`: with values that compress; `salt`: with other values |
-//! | `filled from= to= [len=] [step=] [salt=] [same] [cf=]` | compares rows with those of `fill` |
+//! | `filled from= to= [len=] [step=] [salt=] [same] [cf=] [multi_get]` | compares rows with those of `fill`; `multi_get`: asks for all at once, the last key first |
 //! | `get [pinned]`, `multi_get`, `key_may_exist` | keys, one a line |
 //! | `get_entity`, `multi_get_entity` | keys, one a line: their columns |
 //! | `get_operands [max=]` | keys, one a line: their merge operands |

@@ -43,11 +43,23 @@ impl Session {
     /// Compares rows with those that `fill` puts, and prints their number and those that differ.
     pub(super) fn filled(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
         let (rows, options) = (rows_of_fill(case)?, self.read_options(case)?);
-        let (db, family) = (self.db()?, self.family(case)?);
+        let (db, family, rows) = (self.db()?, self.family(case)?, rows.collect::<Vec<_>>());
+        let found: Vec<Result<Option<Vec<u8>>>> = match flag(case, "multi_get") {
+            true => {
+                let keys: Vec<&String> = rows.iter().rev().map(|row| &row.0).collect();
+                let mut found = db.multi_get_cf_opt(&family, &keys, &options);
+                found.reverse();
+                found
+            }
+            false => {
+                let keys = rows.iter().map(|row| row.0.as_bytes());
+                keys.map(|key| db.get_cf_opt(&family, key, &options)).collect()
+            }
+        };
         // The rows of the same outcome that follow each other: their number, the first key and the last.
         let mut runs: Vec<(String, usize, String, String)> = Vec::new();
-        for (key, value) in rows {
-            let outcome = match db.get_cf_opt(&family, key.as_bytes(), &options) {
+        for ((key, value), found) in rows.into_iter().zip(found) {
+            let outcome = match found {
                 Ok(Some(found)) if found == value => "as filled".to_owned(),
                 Ok(Some(_)) => "another value".to_owned(),
                 Ok(None) => "not found".to_owned(),

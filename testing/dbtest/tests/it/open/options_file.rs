@@ -1,5 +1,5 @@
-//! Options in an OPTIONS file that Esker does not have: reported one by one, kept, and refused under strict
-//! options.
+//! OPTIONS files: options that Esker does not have are refused under strict options, and many families are written
+//! at once.
 
 use std::path::Path;
 use std::sync::Arc;

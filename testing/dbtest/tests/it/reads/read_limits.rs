@@ -1,4 +1,4 @@
-//! Reads that stop early: after a deadline, after a number of bytes; and reads that ignore range deletions.
+//! Reads that stop early, after a deadline or a timeout, and rows that iterators keep in memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

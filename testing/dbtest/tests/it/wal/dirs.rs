@@ -1,4 +1,4 @@
-//! A separate directory for the WALs: its owner, and WALs that an open does not read.
+//! A separate directory for the WALs: checkpoints, moves and copies of its database, and RocksDB over it.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Missing WALs: one that is missing in the middle of the sequence, and WALs whose names are not durable yet.
+//! Missing WALs: one that is missing in the middle of the sequence, and those that a MANIFEST still needs.
 
 use std::path::Path;
 use std::sync::Arc;
