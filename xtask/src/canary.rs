@@ -878,7 +878,7 @@ const CANARIES: &[Canary] = &[
         file: "crates/engine/src/read/level_cursor.rs",
         right: "if let Some(open) = &self.own_files {",
         wrong: "if let Some(open) = self.own_files.as_ref().filter(|_| self.with_tombstones) {",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "disk_reads::"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::reads"]),
     },
     Canary {
         name: "a direct read that was begun gives what lies before what was asked for",

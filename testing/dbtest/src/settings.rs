@@ -7,17 +7,19 @@ use base::{merge, prefix};
 use esker::option_table::OptionTable;
 use esker::{
     AdmissionPolicy, BlockBasedOptions, Cache, CacheOptions, ColumnFamilyOptions, Comparator,
-    CompressedSecondaryCacheOptions, Error, MemtableFactory, MergeOperator, Options, Result, Statistics,
-    StatsLevel, UserComparator, WriteBufferManager,
+    CompressedSecondaryCacheOptions, DbPath, Error, MemtableFactory, MergeOperator, Options, Result,
+    RowLimit, Statistics, StatsLevel, UserComparator, WriteBufferManager,
 };
 use testkit::TestRng;
+use testkit::keys::unescape;
 use vfs::RateLimiter;
 
 /// Sets the option or component `name` of the families without options of their own: an option under
 /// RocksDB's name, or `comparator`, `merge_operator`, `prefix_extractor`, `block_cache` (its bytes and, after
 /// colons, its kind, the bytes of its secondary cache, and the admission policy of that cache),
 /// `write_buffer_manager` (its limit in bytes; it stops writers),
-/// `rate_limiter` (its bytes a second), `statistics` (its level). `cf.FAMILY.` before
+/// `rate_limiter` (its bytes a second), `statistics` (its level), `row_limit` (bytes), `row_cache` (its bytes),
+/// `blob_cache` (its bytes, or `block_cache`: shared), `db_paths` and `cf_paths` (as in [`paths`]). `cf.FAMILY.` before
 /// the name sets it for one family, whose options begin as a copy of the common ones.
 pub fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
     if let Some((family, name)) = name.strip_prefix("cf.").and_then(|rest| rest.split_once('.')) {
@@ -39,6 +41,24 @@ pub fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
             .parse()
             .map_err(|_| Error::invalid_argument("rate_limiter: bytes a second"))?;
         options.rate_limiter = Some(Arc::new(RateLimiter::new(rate)?));
+        Ok(())
+    } else if name == "row_limit" {
+        let bytes = value
+            .parse()
+            .map_err(|_| Error::invalid_argument("row_limit: bytes"))?;
+        options.row_limit = RowLimit::at_most(bytes);
+        Ok(())
+    } else if name == "row_cache" {
+        let bytes = value
+            .parse()
+            .map_err(|_| Error::invalid_argument("row_cache: bytes"))?;
+        options.row_cache = Some(Cache::new(CacheOptions {
+            capacity: bytes,
+            ..CacheOptions::default()
+        }));
+        Ok(())
+    } else if name == "db_paths" {
+        options.db_paths = paths(value)?;
         Ok(())
     } else if name == "statistics" {
         let level = match value {
@@ -88,10 +108,30 @@ pub fn set_family(options: &mut ColumnFamilyOptions, name: &str, value: &str) ->
                 cache.set_admission_policy(AdmissionPolicy::of_name(policy).ok_or_else(unknown)?);
             }
         }
+        "cf_paths" => options.cf_paths = paths(value)?,
+        "blob_cache" => {
+            options.blob_cache = Some(match value {
+                "block_cache" => options.table.block_cache.clone().ok_or_else(unknown)?,
+                _ => Cache::new(CacheOptions {
+                    capacity: value.parse().map_err(|_| unknown())?,
+                    ..CacheOptions::default()
+                }),
+            });
+        }
         _ if BlockBasedOptions::row(name).is_some() => options.table.set(name, value)?,
         _ => options.set(name, value)?,
     }
     Ok(())
+}
+
+/// Directories and their target sizes in bytes: `/hot:1000,/cold:0`.
+fn paths(value: &str) -> Result<Vec<DbPath>> {
+    let path = |word: &str| {
+        let (path, target) = word.rsplit_once(':')?;
+        Some(DbPath::new(path, target.parse().ok()?))
+    };
+    let paths: Option<Vec<DbPath>> = value.split(',').map(path).collect();
+    paths.ok_or_else(|| Error::invalid_argument("directories: DIR:BYTES,..."))
 }
 
 /// The comparator of that name: `bytewise`, `reverse`, `u64ts`, `reverse-u64ts`, or `length`: [`ByLength`],
@@ -107,12 +147,16 @@ pub fn comparator(name: &str) -> Option<UserComparator> {
     })
 }
 
-/// The merge operator of that name: a built-in one, or `max`: [`Max`], which is not built in.
+/// The merge operator of that name: a built-in one, `stringappend:` and a delimiter, or `max`: [`Max`], which is
+/// not built in.
 pub fn merge_operator(name: &str) -> Option<Arc<dyn MergeOperator>> {
-    if name == "max" {
-        Some(Arc::new(Max))
-    } else {
-        merge::builtin(name)
+    match name.strip_prefix("stringappend:") {
+        Some(delimiter) => {
+            let delimiter = unescape(delimiter).ok()?;
+            Some(Arc::new(merge::StringAppend::new(delimiter)))
+        }
+        None if name == "max" => Some(Arc::new(Max)),
+        None => merge::builtin(name),
     }
 }
 

@@ -9,14 +9,14 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/lifecycle/recover.rs",
         right: "                    Some(FileKind::Wal(_)) if dir != &self.wal_dir => true,\n",
         wrong: "",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal::dirs"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::wal"]),
     },
     Canary {
         name: "an open passes over rows in WALs of another directory",
         file: "crates/engine/src/lifecycle/recover.rs",
         right: "        self.check_unread_wals()?;\n        self.check_any_wal(",
         wrong: "        self.check_any_wal(",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "wal::dirs"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::wal"]),
     },
     Canary {
         name: "a copy of a database takes the WALs of the one that is copied",
@@ -72,7 +72,7 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/jobs/families.rs",
         right: "            min_log_number_to_keep: Some(needed),\n",
         wrong: "",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "missing_wals"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::wal"]),
     },
     Canary {
         name: "what the lost end of a MANIFEST named is deleted",
@@ -100,26 +100,14 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/write/wal_sync.rs",
         right: "        if directory < newest {\n",
         wrong: "        if directory < newest && wals.is_empty() {\n",
-        caught_by: Tests(&[
-            "-p",
-            "esker-dbtest",
-            "--test",
-            "it",
-            "missing_wals::the_name_of_a_wal",
-        ]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::wal"]),
     },
     Canary {
         name: "a WAL that begins syncs its directory although no write is synced",
         file: "crates/engine/src/write/wals.rs",
         right: "        if self.options.track_and_verify_wals {\n            fs.sync_dir(&self.wal_dir)?;\n",
         wrong: "        if !self.options.wal_dir.is_empty() {\n            fs.sync_dir(&self.wal_dir)?;\n",
-        caught_by: Tests(&[
-            "-p",
-            "esker-dbtest",
-            "--test",
-            "it",
-            "missing_wals::writes_without_sync",
-        ]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::wal"]),
     },
     Canary {
         name: "the file system in memory keeps a prefix of the unsynced names",
@@ -139,12 +127,6 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/lifecycle/wal_dir.rs",
         right: "    pub(crate) fn into_lock(self) -> Option<Box<dyn FileLock>> {\n        self.lock\n",
         wrong: "    pub(crate) fn into_lock(self) -> Option<Box<dyn FileLock>> {\n        self.lock.filter(|_| false)\n",
-        caught_by: Tests(&[
-            "-p",
-            "esker-dbtest",
-            "--test",
-            "it",
-            "dirs::a_wal_dir_has_one_owner",
-        ]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::wal"]),
     },
 ];

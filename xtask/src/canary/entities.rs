@@ -82,7 +82,7 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/jobs/options_file.rs",
         right: "kept.map_or_else(|| escape(&text), str::to_owned)",
         wrong: "kept.map_or_else(|| operator.name().to_owned(), str::to_owned)",
-        caught_by: Tests(OPERATORS),
+        caught_by: Tests(SCRIPTS),
     },
     Canary {
         name: "sorted lists are merged into one that is not",
@@ -103,14 +103,14 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/read/multi_get.rs",
         right: "                    _ if bytes > limit => Err(over_limit()),\n",
         wrong: "",
-        caught_by: Tests(LIMITS),
+        caught_by: Tests(SCRIPTS),
     },
     Canary {
         name: "files of levels show what their range deletions leave, though these are ignored",
         file: "crates/engine/src/read/sources.rs",
         right: "version.clone(), level, read, !ignored);",
         wrong: "version.clone(), level, read, true);",
-        caught_by: Tests(LIMITS),
+        caught_by: Tests(SCRIPTS),
     },
     Canary {
         name: "a version that was overwritten at its timestamp is shown",

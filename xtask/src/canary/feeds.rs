@@ -146,14 +146,14 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/jobs/delete_files.rs",
         right: "            false => Bound::Excluded(limit),\n",
         wrong: "            false => Bound::Included(limit),\n",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "delete_files::"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::compaction"]),
     },
     Canary {
         name: "a clipped family keeps its last row",
         file: "crates/engine/src/db/clip.rs",
         right: "            self.delete_cf_opt(family, &last, &writes)?;\n",
         wrong: "",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "delete_files::"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::compaction"]),
     },
     Canary {
         name: "a value that another writer replaces meanwhile is recorded",

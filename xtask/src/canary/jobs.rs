@@ -6,7 +6,7 @@ use super::Catcher::{SimulatedTests, Tests};
 
 const DB_PATHS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "db_paths::"];
 
-const RECENT_ROWS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "recent_rows::"];
+const RECENT_ROWS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "scripts::compaction"];
 
 const PICKERS: &[&str] = &["-p", "esker-compact", "--test", "it", "picker_"];
 
@@ -27,7 +27,7 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/jobs/manual_jobs.rs",
         right: "            if begin.is_some() || end.is_some() {",
         wrong: "            if begin.is_some() && end.is_some() {",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "full_history::"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::timestamps"]),
     },
     Canary {
         name: "named files are moved though another compression is asked for",
@@ -55,14 +55,14 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/state/db_state.rs",
         right: "return due.then(|| unflushed.map(|(&id, _)| id).collect());",
         wrong: "return due.then(|| unflushed.map(|(&id, _)| id).take(1).collect());",
-        caught_by: Tests(ATOMIC_FLUSH),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::control"]),
     },
     Canary {
         name: "with atomic_flush a full memtable is switched alone",
         file: "crates/engine/src/write/obstacle.rs",
         right: "        let full = state.switched_with(full);\n",
         wrong: "",
-        caught_by: Tests(ATOMIC_FLUSH),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::control"]),
     },
     Canary {
         name: "a family that is to be flushed with others is flushed alone",
@@ -76,7 +76,7 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/jobs/flush.rs",
         right: "                        self.discard_flushed(&own.family, flushed);\n                    }\n",
         wrong: "                        let _ = (own, flushed);\n                    }\n",
-        caught_by: Tests(ATOMIC_FLUSH),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::control"]),
     },
     Canary {
         name: "a table that is obsolete is looked for in the first directory",
@@ -97,7 +97,7 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/jobs/compaction.rs",
         right: "            && file.path_id != self.family.path_of_level(output_level);\n",
         wrong: "            && file.path_id > self.family.path_of_level(output_level);\n",
-        caught_by: Tests(DB_PATHS),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::lifecycle"]),
     },
     Canary {
         name: "the MANIFEST of a copy names directories that it has not",

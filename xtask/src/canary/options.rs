@@ -36,7 +36,7 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/options/lost.rs",
         right: "            Some(row) if row.is_default(value) => return None,\n",
         wrong: "",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "options_file::"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::control"]),
     },
     Canary {
         name: "tables that an iterator holds are not in the total size",

@@ -125,7 +125,7 @@ pub const CANARIES: &[Canary] = &[
         file: "crates/engine/src/read/get.rs",
         right: "context.done() || context.covering > 0",
         wrong: "context.done()",
-        caught_by: Tests(&["-p", "esker-dbtest", "memtable_filter::a_covering"]),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "scripts::writes"]),
     },
     Canary {
         name: "a read that verifies takes a block from the cache that nobody verified",

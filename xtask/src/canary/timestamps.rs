@@ -3,11 +3,9 @@
 use super::Canary;
 use super::Catcher::Tests;
 
-const TIMESTAMPS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "timestamps::"];
-const TRIM: &[&str] = &["-p", "esker-dbtest", "--test", "it", "trim_history::"];
-const VERSIONS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "versions::"];
+const TIMESTAMPS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "timestamps"];
 const READER: &[&str] = &["-p", "esker-dbtest", "--test", "it", "sst_file_reader::"];
-const IN_MEMORY: &[&str] = &["-p", "esker-dbtest", "--test", "it", "timestamps::in_memory::"];
+const SCRIPTS: &[&str] = &["-p", "esker-dbtest", "--test", "it", "scripts::timestamps"];
 const ROW_CACHE: &[&str] = &["-p", "esker-dbtest", "--test", "it", "row_cache::"];
 
 pub(super) const CANARIES: &[Canary] = &[
@@ -23,34 +21,28 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/read/get.rs",
         right: "            allow_unprepared_value: false,\n",
         wrong: "",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "timestamps::a_get"]),
+        caught_by: Tests(SCRIPTS),
     },
     Canary {
         name: "an operand is merged into a value below a range deletion of its timestamp",
         file: "crates/compact/src/cursor/merge.rs",
         right: "        if self.is_cut_off(user_key, seqno) {",
         wrong: "        if self.is_cut_off(user_key, seqno) && self.ts_size == 0 {",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "timestamps::a_range"]),
+        caught_by: Tests(SCRIPTS),
     },
     Canary {
         name: "an iterator moves to files without the history of its timestamp",
         file: "crates/engine/src/read/sources.rs",
         right: "timestamp.and_then(|at| check_history(",
         wrong: "timestamp.filter(|_| seqno == 0).and_then(|at| check_history(",
-        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "timestamps::an_iterator"]),
+        caught_by: Tests(SCRIPTS),
     },
     Canary {
         name: "the newest timestamp of a family without memtables is the one after it",
         file: "crates/engine/src/jobs/full_history.rs",
         right: "map(|low| low.saturating_sub(1))",
         wrong: "map(|low| low.saturating_sub(0))",
-        caught_by: Tests(&[
-            "-p",
-            "esker-dbtest",
-            "--test",
-            "it",
-            "timestamps::in_memory::the_newest",
-        ]),
+        caught_by: Tests(SCRIPTS),
     },
     Canary {
         name: "a blob below operands of a later timestamp is read under their key",
@@ -64,14 +56,14 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/compact/src/picker/trim.rs",
         right: "compare_timestamp(newest, trim_ts) == Ordering::Greater",
         wrong: "compare_timestamp(newest, trim_ts) == Ordering::Less",
-        caught_by: Tests(TRIM),
+        caught_by: Tests(SCRIPTS),
     },
     Canary {
         name: "a trimmed range deletion still hides",
         file: "crates/compact/src/tombstones.rs",
         right: "                if self.is_trimmed(timestamp) {\n",
         wrong: "                if self.is_trimmed(timestamp) && timestamp.is_empty() {\n",
-        caught_by: Tests(TRIM),
+        caught_by: Tests(SCRIPTS),
     },
     Canary {
         name: "the key of a blob loses its timestamp at the last level",
@@ -92,7 +84,7 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/read/versions_iterator.rs",
         right: "if !visible || unmerged.is_empty() && !begins {",
         wrong: "if !visible || !begins && (unmerged.is_empty() || !is_in_range) {",
-        caught_by: Tests(VERSIONS),
+        caught_by: Tests(SCRIPTS),
     },
     Canary {
         name: "range deletions count among the entries of a table read alone",
@@ -127,21 +119,21 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/jobs/cut_timestamps.rs",
         right: "*of == key && *seqno <= row.seqno",
         wrong: "*of == key && *seqno == row.seqno",
-        caught_by: Tests(IN_MEMORY),
+        caught_by: Tests(SCRIPTS),
     },
     Canary {
         name: "a flush that cuts timestamps off lets them be read",
         file: "crates/engine/src/jobs/flush.rs",
         right: "                    family.full_history_ts_low = low;\n",
         wrong: "                    drop(low);\n",
-        caught_by: Tests(IN_MEMORY),
+        caught_by: Tests(SCRIPTS),
     },
     Canary {
         name: "a recovery that cuts timestamps off lets them be read",
         file: "crates/engine/src/lifecycle/recover.rs",
         right: "            own.full_history_ts_low = low;\n",
         wrong: "            drop(low);\n",
-        caught_by: Tests(IN_MEMORY),
+        caught_by: Tests(SCRIPTS),
     },
     Canary {
         name: "an ingested file without timestamps is recorded as one with them",

@@ -11,7 +11,9 @@ use testkit::datadriven::TestCase;
 use vfs::{Action, Op, Rule};
 
 use super::session::Session;
-use super::text::{flag, list, misuse, optional, optional_bytes, required};
+use super::text::{
+    flag, list, misuse, optional, optional_bytes, optional_timestamp, required, show_timestamp,
+};
 
 /// The operations that a script can make fail.
 const FAULTY: [Op; 10] = [
@@ -53,7 +55,6 @@ fn call(db: &Db, command: &str) -> Option<Result<()>> {
         "sync_wal" => db.sync_wal(),
         "flush_wal" => db.flush_wal(false),
         "resume" => db.resume(),
-        "verify_checksum" => db.verify_checksum(),
         "verify_file_checksums" => db.verify_file_checksums(),
         "catch_up" => db.try_catch_up_with_primary(),
         _ => return None,
@@ -163,6 +164,21 @@ impl Session {
         let secs = optional::<u64>(case, "secs")?.map(Duration::from_secs);
         let micros = optional::<u64>(case, "micros")?.map(Duration::from_micros);
         clock.advance(secs.or(micros).ok_or_else(|| misuse("secs= or micros="))?);
+        Ok(())
+    }
+
+    /// Raises the lowest timestamp that is read, or prints it.
+    pub(super) fn history(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
+        let (db, family) = (self.db()?, self.family(case)?);
+        if let Some(low) = optional_timestamp(case, "low")? {
+            return db.increase_full_history_ts_low(&family, &low);
+        }
+        if flag(case, "newest") {
+            let newest = db.newest_user_defined_timestamp(&family)?;
+            out.push_str(&newest.map_or("none".to_owned(), |newest| newest.to_string()));
+            return Ok(());
+        }
+        out.push_str(&show_timestamp(&db.full_history_ts_low(&family)?));
         Ok(())
     }
 

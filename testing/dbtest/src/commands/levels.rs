@@ -1,14 +1,15 @@
 //! The commands about levels and files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use base::InternalComparator;
 use base::filename::{self, FileKind};
 use esker::option_table::OptionTable;
 use esker::{
-    BottommostLevelCompaction, ColumnFamily, ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions,
-    CompressionType, LiveFile, RangeOpt, Result, SizeApproximationOptions, Temperature,
+    BlobGarbageCollectionPolicy, BottommostLevelCompaction, ColumnFamily, ColumnFamilyOptions,
+    CompactFilesOptions, CompactRangeOptions, CompressionType, LiveFile, RangeOpt, Result,
+    SizeApproximationOptions, Temperature, UserComparator,
 };
 use sst::{BlockReadOptions, Table, TableReadOptions};
 use testkit::datadriven::TestCase;
@@ -16,7 +17,9 @@ use testkit::keys::{Tombstone, escape, print_entry};
 use vfs::FileSystem;
 
 use super::session::Session;
-use super::text::{LONG, bytes, flag, list, misuse, optional, optional_bytes, required, switch};
+use super::text::{
+    LONG, bytes, flag, list, misuse, optional, optional_bytes, optional_timestamp, required, switch,
+};
 
 /// The temperature that `last_level_temperature=TEXT` names in an OPTIONS file.
 pub(super) fn temperature(text: &str) -> Result<Temperature> {
@@ -33,6 +36,16 @@ fn temperature_text(temperature: Temperature) -> String {
     };
     let row = ColumnFamilyOptions::row("last_level_temperature").expect("an option of families");
     (row.get)(&options)
+}
+
+/// The policy that `blobs=collect` or `blobs=keep` names.
+fn blob_policy(case: &mut TestCase) -> Result<BlobGarbageCollectionPolicy> {
+    match optional::<String>(case, "blobs")?.as_deref() {
+        None => Ok(BlobGarbageCollectionPolicy::UseDefault),
+        Some("collect") => Ok(BlobGarbageCollectionPolicy::Force),
+        Some("keep") => Ok(BlobGarbageCollectionPolicy::Disable),
+        Some(other) => Err(misuse(format!("unknown blobs={other}"))),
+    }
 }
 
 /// The compression that `compression=TEXT` names in an OPTIONS file.
@@ -61,6 +74,9 @@ impl Session {
             exclusive_manual_compaction: flag(case, "exclusive_manual_compaction"),
             allow_write_stall: flag(case, "allow_write_stall"),
             target_path_id: optional(case, "target_path_id")?,
+            full_history_ts_low: optional_timestamp(case, "full_history_ts_low")?,
+            blob_garbage_collection_policy: blob_policy(case)?,
+            blob_garbage_collection_age_cutoff: optional(case, "blob_cutoff")?,
             ..CompactRangeOptions::default()
         };
         let (begin, end) = (optional_bytes(case, "begin")?, optional_bytes(case, "end")?);
@@ -92,6 +108,7 @@ impl Session {
         let files = self.chosen(case, &family)?;
         let mut options = CompactFilesOptions {
             output_file_size_limit: optional(case, "output_file_size_limit")?,
+            output_path_id: optional(case, "output_path_id")?,
             compression: optional::<String>(case, "compression")?
                 .map(|text| compression(&text))
                 .transpose()?,
@@ -125,9 +142,10 @@ impl Session {
 
     /// Prints levels and files.
     pub(super) fn lsm(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
-        let (family, entries) = (self.family(case)?, flag(case, "entries"));
-        let [seqnos, compressions, temperatures, counts, rows] =
-            ["seqnos", "compression", "temperature", "counts", "rows"].map(|name| flag(case, name));
+        let (family, stored) = (self.family(case)?, flag(case, "stored"));
+        let entries = stored || flag(case, "entries");
+        let [seqnos, compressions, temperatures, counts, rows, places] =
+            ["seqnos", "compression", "temperature", "counts", "rows", "places"].map(|name| flag(case, name));
         let properties = match compressions {
             true => self.db()?.properties_of_all_tables(&family)?,
             false => BTreeMap::new(),
@@ -141,6 +159,13 @@ impl Session {
                 .for_each(|file| *levels.entry(file.level).or_default() += 1);
             let line = |(level, count)| format!("L{level}: {count}\n");
             out.extend(levels.into_iter().map(line));
+            return Ok(());
+        }
+        if places {
+            let dir = |file: &LiveFile| Some(file.path.parent()?.display().to_string());
+            let places = files.iter().filter_map(|file| Some((file.level, dir(file)?)));
+            let places: BTreeSet<(usize, String)> = places.collect();
+            out.extend(places.iter().map(|(level, dir)| format!("L{level}: {dir}\n")));
             return Ok(());
         }
         let mut level = None;
@@ -165,19 +190,33 @@ impl Session {
             }
             if entries {
                 out.push(':');
-                self.entries(&family, file, out)?;
+                self.entries(&family, file, stored, out)?;
             }
             out.push('\n');
         }
         Ok(())
     }
 
-    fn entries(&self, family: &ColumnFamily, file: &LiveFile, out: &mut String) -> Result<()> {
+    /// Prints the entries of a file: those that readers see, or with `stored` those in the file, which may lack
+    /// timestamps.
+    fn entries(&self, family: &ColumnFamily, file: &LiveFile, stored: bool, out: &mut String) -> Result<()> {
+        let cmp = match stored {
+            true => UserComparator::Bytewise,
+            false => family.comparator().clone(),
+        };
         let options = TableReadOptions {
             largest_seqno: Some(file.largest_seqno),
-            ..TableReadOptions::new(InternalComparator::new(family.comparator().clone()))
+            ..TableReadOptions::new(InternalComparator::new(cmp))
         };
         let table = Table::open(self.fs.open_random(&file.path, &Default::default())?, options)?;
+        if stored {
+            let properties = table.properties();
+            let with = properties.user_defined_timestamps_persisted;
+            out.push_str(&format!(
+                " {}, timestamps stored: {with}:",
+                properties.comparator_name()
+            ));
+        }
         let mut cursor = table.cursor(BlockReadOptions::default());
         cursor.seek_to_first();
         while cursor.valid() {
@@ -242,6 +281,49 @@ impl Session {
                 "{line}: {} entries, {} bytes\n",
                 stats.count, stats.size
             ));
+        }
+        Ok(())
+    }
+
+    /// Prints the blob files, and checks that they agree with the disk, the tables and the properties.
+    pub(super) fn blob_files(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
+        let (family, db) = (self.family(case)?, self.db()?);
+        let live: Vec<u64> = db.live_files().iter().map(|file| file.number).collect();
+        let files = db.blob_files(&family);
+        let (mut bytes, mut lines): (u64, Vec<(usize, String)>) = (0, Vec::new());
+        for file in &files {
+            bytes += file.size;
+            let mut line = format!(
+                "{} blobs of {} bytes, garbage: {} of {} bytes",
+                file.total_blob_count,
+                file.total_blob_bytes,
+                file.garbage_blob_count,
+                file.garbage_blob_bytes
+            );
+            if !file.linked_ssts.is_empty() {
+                line.push_str(&format!(", tables: {}", file.linked_ssts.len()));
+            }
+            if !file.checksum_method.is_empty() {
+                line.push_str(&format!(", {}", file.checksum_method));
+            }
+            if self.fs.size(&file.path)? != file.size {
+                line.push_str(", its size on disk is another");
+            }
+            if !file.linked_ssts.iter().all(|table| live.contains(table)) {
+                line.push_str(", it is linked to tables that are not live");
+            }
+            match lines.last_mut() {
+                Some((times, last)) if *last == line => *times += 1,
+                _ => lines.push((1, line)),
+            }
+        }
+        for (times, line) in lines {
+            out.push_str(&format!("{times} of {line}\n"));
+        }
+        let property = |name: &str| db.property_int(&family, &format!("rocksdb.{name}"));
+        let expected = (Some(files.len() as u64), Some(bytes));
+        if (property("num-blob-files"), property("live-blob-file-size")) != expected {
+            out.push_str("the properties have other numbers\n");
         }
         Ok(())
     }

@@ -7,42 +7,48 @@
 //!
 //! | command | does |
 //! |---|---|
-//! | `new [gate] [gate=(EVENT,...)] [clock] [calls]` | a database in an empty file system, with default options and those of the lines below: `name=value`, as in [`crate::settings::set`]; `clock`: with a clock that only `advance` moves; `calls`: with a log of the file system's operations |
+//! | `new [gate] [gate=(EVENT,...)] [clock] [calls] [no_auto_recovery]` | a database in an empty file system, with default options and those of the lines below: `name=value`, as in [`crate::settings::set`]; `clock`: with a clock that only `advance` moves; `calls`: with a log of the file system's operations; `no_auto_recovery`: with a listener that forbids automatic recoveries |
 //! | `hold`, `go` | pauses and continues compactions, and flushes that merge, inside user code, or at the listeners of these events; for a database made with `new gate` |
 //! | `wait_held count=`, `let_one_pass` | waits until so many threads are paused; lets one of them continue |
 //! | `advance secs= micros=` | moves the clock |
-//! | `open [read_only] [secondary_of=DB] [second]` | closes the database, and opens it with default options and those of the lines below; `second` does not close it |
+//! | `open [read_only] [secondary_of=DB] [trim_to=] [second]` | closes the database, and opens it with default options and those of the lines below; `second` does not close it |
 //! | `reopen [read_only] [kill]` | closes the database, or with `kill` ends its process, and opens it with the previous options and those of the lines below |
 //! | `use db=` | the database `/NAME`, `/db` at first, to which the later commands apply |
 //! | `close`, `destroy` | |
 //! | `write [sync] [disable_wal] [no_slowdown] [low_pri] [ignore_missing_column_families] [no_wait] [seqno]` | one batch, with `seqno` printing its sequence number: `put K V`, `del K`, `sdel K`, `merge K V`, `delrange A B`, `entity K NAME=V ...`, `log TEXT`; after `@FAMILY`, in that family |
-//! | `fill from= to= [len=] [step=] [same] [cf=]` | puts `key000000`, ... one by one, with the flags of `write`; `same`: with values that compress |
-//! | `get`, `multi_get`, `key_may_exist` | keys, one a line |
+//! | `fill from= to= [len=] [step=] [salt=] [same] [cf=]` | puts `key000000`, ... one by one, with the flags of `write`; `same`: with values that compress; `salt`: with other values |
+//! | `filled from= to= [len=] [step=] [salt=] [same] [cf=] [multi_get]` | compares rows with those of `fill`; `multi_get`: asks for all at once, the last key first |
+//! | `get [pinned]`, `multi_get`, `key_may_exist` | keys, one a line |
 //! | `get_entity`, `multi_get_entity` | keys, one a line: their columns |
 //! | `get_operands [max=]` | keys, one a line: their merge operands |
 //! | `scan [reverse]` | every row |
 //! | `scan_families [reverse] [groups]` | families, one a line: every key with its columns, or with `groups` those of each family |
-//! | `iter [as=]` | `first`, `last`, `next`, `prev`, `seek K`, `seek_for_prev K`, `next_to_end`, `bounds A B` (`-`: none), `refresh [SNAPSHOT]`, each printing the position; `as` keeps the iterator under a name |
+//! | `iter [as=]` | `first`, `last`, `next`, `prev`, `seek K`, `seek_for_prev K`, `next_to_end`, `next_prefix`, `max_prefix_steps N`, `filled FROM TO LEN` (over rows of `fill`), `bounds A B` (`-`: none), `refresh [SNAPSHOT]`, each printing the position; `as` keeps the iterator under a name |
+//! | `versions [reverse]` | all versions of keys between the timestamps `iter_start_ts=` and `ts=` |
+//! | `history [low=] [newest]` | the lowest timestamp that is read, or the newest one; raises the lowest |
 //! | `snapshot as=`, `release as=` | takes a snapshot; releases a snapshot, iterator, handle or prepared ingestion |
 //! | `flush [cf=(A,...)] [begin] [wait_for_stall] [listener_wait]` | `begin` does not wait for its end; `wait_for_stall` waits until it stalls no writer |
 //! | `wait`, `sync_wal`, `flush_wal`, `lock_wal`, `unlock_wal` | |
-//! | `compact [begin=] [end=] [bottommost=] [change_level] [target=] [exclusive_manual_compaction]` | a manual compaction |
-//! | `compact_files output= [level=] [smallest=] [missing=] [compression=] [temperature=] [allow_trivial_move=]` | a compaction of the files of a level, of those with this smallest key, and of files that do not exist |
+//! | `compact [begin=] [end=] [bottommost=] [change_level] [target=] [exclusive_manual_compaction] [full_history_ts_low=] [blobs=collect\|keep] [blob_cutoff=]` | a manual compaction |
+//! | `compact_files output= [level=] [smallest=] [missing=] [compression=] [temperature=] [allow_trivial_move=] [output_path_id=]` | a compaction of the files of a level, of those with this smallest key, and of files that do not exist |
 //! | `suggest [begin=] [end=] [files] [level=]`, `promote_l0 target=`, `delete_files_in_range [begin=] [end=]`, `delete_files_in_ranges [include_end]`, `clip begin= end=` | ranges of keys, one a line, `-` for none |
 //! | `pause`, `continue`, `cancel_background_work`, `disable_manual_compaction`, `enable_manual_compaction`, `abort_compactions`, `resume_compactions`, `disable_file_deletions`, `enable_file_deletions`, `wait_for_purge`, `resume`, `reset_stats`, `verify_checksum`, `verify_file_checksums`, `catch_up` | the call of that name |
 //! | `set_options [cf=]`, `set_db_options`, `enable_auto_compaction` | changes options, one a line, while the database is open |
 //! | `options [cf=] [opened] [stored]` | names, one a line: the values in force, those of the open, or those of the OPTIONS file |
-//! | `lsm [entries] [rows] [seqnos] [compression] [temperature] [counts]` | levels and files |
+//! | `lsm [entries] [stored] [rows] [seqnos] [compression] [temperature]` | levels and files |
+//! | `lsm counts`, `lsm places` | the number of files of each level, their directories |
+//! | `blob_files` | the blob files, checked against the disk and the properties |
 //! | `check` | the invariants of [`crate::files`] |
 //! | `property name=`, `approximate_sizes [include_memtables] [include_files=] [bytes]`, `memtable_stats` | with lines below, the lines of the property with such a text |
 //! | `numbers [until]` | names, compares and prints numbers: properties, tickers, sizes, waits of writers; `until` waits until all comparisons hold |
 //! | `files` | the number of files of each kind, for a closed database: an open one deletes files in the background |
-//! | `list [dir=] [with=] [ending=] [sizes]`, `log [count]` | the names in the directory `/DIR`; the lines of the info log with a text of the lines below |
+//! | `list [dir=] [inner=] [with=] [ending=] [sizes]`, `log [of=FILE] [count]` | the names in the directory `/DIR/INNER`; the lines of the info log, or of another file, with a text of the lines below; `OPTIONS-` is the newest such file |
 //! | `events [kinds=(KIND,...)] [cf=] [show=(FIELD,...)] [unique] [sorted] [open]` | the number of events of each kind since the last `events` or `new`, or those of the kinds, for a closed database, because events arrive with a delay |
 //! | `next_event kinds=(KIND,...) [show=(FIELD,...)] [keep=(FIELD,...)]` | waits for the next event of the kinds; names the fields of `keep` as numbers |
-//! | `calls` | lines of words: the number of operations of the file system since the last `calls` with all words |
+//! | `calls [lengths] [largest] [text]` | lines of words: the number of operations of the file system since the last `calls` with all words, or their bytes, the most bytes, or their text |
 //! | `create_cf as=`, `drop_cf as=`, `cfs` | |
-//! | `write_file name= [cf=] [info]`, `edit_file name= [dir=] [new]`, `copy_table to=` | an external file: lines as of `write`, and `set NAME=VALUE`; bytes of it and those in their place, or all bytes of a new one; a copy of a table |
+//! | `write_file name= [cf=] [info] [go_on]`, `edit_file name= [dir=] [new]`, `copy_table to=` | an external file: lines as of `write`, and `set NAME=VALUE`, of which `go_on` passes over those that fail; bytes of it and those in their place, or all bytes of a new one; a copy of a table |
+//! | `remove_files dir= with=`, `repair` | removes files by a text in their names; repairs the closed database |
 //! | `ingest`, `prepare as=`, `commit as=`, `abort as=` | lines of files, after `@FAMILY` into that family; arguments are the options of the ingestion, and `replace begin= end=` |
 //! | `export to=`, `import as= from=(DIR,...) [move_files]`, `checkpoint to=` | directories `/DIR` |
 //! | `fault op=(OP,...) [path=] [skip=] [times=] [kind=]`, `clear_faults` | makes operations of the file system fail |
@@ -142,6 +148,7 @@ impl Session {
             "destroy" => Db::destroy(&self.options, &self.path),
             "write" => self.write(case, out),
             "fill" => self.fill(case),
+            "filled" => self.filled(case, out),
             "get" => self.get(case, out),
             "key_may_exist" => self.key_may_exist(case, out),
             "multi_get" => self.multi_get(case, out),
@@ -150,6 +157,7 @@ impl Session {
             "get_operands" => self.get_operands(case, out),
             "scan" => self.scan(case, out),
             "scan_families" => self.scan_families(case, out),
+            "versions" => self.versions(case, out),
             "iter" => self.iter(case, out),
             "snapshot" => {
                 let snapshot = self.db()?.snapshot();
@@ -194,6 +202,7 @@ impl Session {
             "approximate_sizes" => self.approximate_sizes(case, out),
             "memtable_stats" => self.memtable_stats(case, out),
             "files" => self.files(out),
+            "blob_files" => self.blob_files(case, out),
             "create_cf" => self.create_family(case),
             "drop_cf" => {
                 let name: String = required(case, "as")?;
@@ -210,6 +219,8 @@ impl Session {
             }
             "write_file" => self.write_file(case, out),
             "edit_file" => self.edit_file(case),
+            "remove_files" => self.remove_files(case),
+            "repair" => self.repair(case, out),
             "copy_table" => self.copy_table(case),
             "ingest" => self.ingest(case),
             "prepare" => self.prepare(case),
@@ -242,6 +253,8 @@ impl Session {
                 Ok(())
             }
             "advance" => self.advance(case),
+            "history" => self.history(case, out),
+            "verify_checksum" => self.db()?.verify_checksum_opt(&self.read_options(case)?),
             "set_options" | "set_db_options" => self.change_options(case),
             "enable_auto_compaction" => {
                 let families = self.families(case)?;

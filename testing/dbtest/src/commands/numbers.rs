@@ -1,13 +1,17 @@
 //! Numbers of the database: properties, tickers and sizes, compared with each other.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+
 use esker::{
     ColumnFamily, Histogram, ReadOptions, Result, SizeApproximationOptions, StallCause, StallCondition,
     Ticker,
 };
 use testkit::datadriven::TestCase;
+use vfs::FileSystem;
 
 use super::session::Session;
-use super::text::{flag, misuse};
+use super::text::{bytes, flag, misuse};
 
 impl Session {
     /// Evaluates lines: `NAME = EXPRESSION` names a number, `A < B` and other comparisons print whether they
@@ -22,9 +26,11 @@ impl Session {
     /// * `in:PROPERTY:TEXT`: the number at the end of the property's line with that text
     /// * `histogram:NAME:count`, `histogram:NAME:sum`
     /// * `delayed:CAUSE`, `stopped:CAUSE`: the waits of writers, and with `:micros` their time
-    /// * `seqno`; `rows`, `rows:SNAPSHOT`; `reads:KEY` of the file with that smallest key
+    /// * `seqno`; `rows`, `rows:SNAPSHOT`; `reads:KEY` and `file:KEY`: the sampled reads, and the number,
+    ///   of the file with that smallest key; `blob_file`: the number of the oldest blob file
     /// * `files`, `files:LEVEL`, `bytes`, `bytes:LEVEL`, and `all-files`, `all-bytes` of all families
     /// * `size:BEGIN:END`, `blobs:BEGIN:END`, `all:BEGIN:END`: the approximate sizes of tables, blob files, both
+    /// * `digest:DIR:ENDING`: equal if no name and no byte of such files changes
     /// * `manager`: the memory of the write buffer manager; `held`: the threads at the gate
     pub(super) fn numbers(&mut self, case: &mut TestCase, out: &mut String) -> Result<()> {
         let family = match flag(case, "closed") {
@@ -93,6 +99,17 @@ impl Session {
         Ok(sum)
     }
 
+    /// A number that depends on the names and the bytes of the files of a directory with an ending.
+    fn digest(&self, files: &str) -> Result<i128> {
+        let (dir, ending) = files.split_once(':').ok_or_else(|| misuse("digest:DIR:ENDING"))?;
+        let (dir, mut hasher) = (Path::new("/").join(dir), DefaultHasher::new());
+        let names = self.fs.list(&dir)?.into_iter();
+        for name in names.filter(|name| name.ends_with(ending)) {
+            (&name, self.fs.read_file(&dir.join(&name))?).hash(&mut hasher);
+        }
+        Ok(hasher.finish().into())
+    }
+
     fn term(&self, family: Option<&ColumnFamily>, word: &str) -> Result<i128> {
         if let Ok(number) = word.parse() {
             return Ok(number);
@@ -101,8 +118,11 @@ impl Session {
             return Ok(*number);
         }
         let unknown = || misuse(format!("no number {word}"));
-        let db = self.db()?;
         let (kind, rest) = word.split_once(':').unwrap_or((word, ""));
+        if kind == "digest" {
+            return self.digest(rest);
+        }
+        let db = self.db()?;
         let at_level = |level: usize| rest.is_empty() || rest == level.to_string();
         let files = db.live_files();
         let files = files.iter().filter(|file| {
@@ -153,6 +173,15 @@ impl Session {
             }
             "seqno" => i128::from(db.latest_sequence_number()),
             "files" => files.count() as i128,
+            "file" => {
+                let (key, file) = (bytes(rest)?, db.live_files().into_iter());
+                let mut file = file.filter(|file| file.smallest_key == key);
+                file.next().ok_or_else(unknown)?.number.into()
+            }
+            "blob_file" => {
+                let files = db.blob_files(family.ok_or_else(unknown)?);
+                files.first().ok_or_else(unknown)?.number.into()
+            }
             "bytes" => files.map(|file| i128::from(file.size)).sum(),
             "reads" => {
                 let files = db.live_files();

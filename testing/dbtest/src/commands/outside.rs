@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use esker::{
-    ImportColumnFamilyOptions, IngestExternalFileArg, IngestExternalFileOptions, RangeOpt, Result,
+    Db, ImportColumnFamilyOptions, IngestExternalFileArg, IngestExternalFileOptions, RangeOpt, Result,
     SstFileWriter,
 };
 use testkit::datadriven::TestCase;
@@ -12,7 +12,9 @@ use vfs::FileSystem;
 
 use super::levels::temperature;
 use super::session::{OUTSIDE, Session};
-use super::text::{bytes, flag, masked, misuse, optional, optional_bytes, required, show, switch, value_of};
+use super::text::{
+    bytes, flag, masked, misuse, optional, optional_bytes, required, show, switch, timestamp_of, value_of,
+};
 use crate::settings;
 
 /// The path of a file: a name alone is in the directory outside.
@@ -21,21 +23,24 @@ fn path_of(name: &str) -> PathBuf {
 }
 
 fn add_to_file(writer: &mut SstFileWriter, stamped: bool, words: &[&str]) -> Result<()> {
-    let key_of = |word: &str| -> Result<Vec<u8>> {
-        match word.rsplit_once('/').filter(|_| stamped) {
-            Some((key, timestamp)) => {
-                let timestamp: u64 = timestamp.parse().map_err(|_| misuse("a timestamp is a number"))?;
-                Ok([&bytes(key)?[..], &timestamp.to_le_bytes()].concat())
-            }
-            None => bytes(word),
-        }
-    };
+    if let [kind, word, ref rest @ ..] = *words
+        && let Some((key, timestamp)) = word.rsplit_once('/').filter(|_| stamped)
+    {
+        let (key, timestamp) = (bytes(key)?, timestamp_of(timestamp)?);
+        return match (kind, rest) {
+            ("put", [value]) => writer.put_at(key, timestamp, value_of(value)?),
+            ("del", []) => writer.delete_at(key, timestamp),
+            ("merge", [operand]) => writer.merge_at(key, timestamp, value_of(operand)?),
+            ("delrange", [end]) => writer.delete_range_at(key, bytes(end)?, timestamp),
+            _ => Err(misuse(format!("no such write: {}", words.join(" ")))),
+        };
+    }
     match *words {
-        ["put", key, value] => writer.put(key_of(key)?, value_of(value)?),
-        ["del", key] => writer.delete(key_of(key)?),
-        ["sdel", key] => writer.single_delete(key_of(key)?),
-        ["merge", key, operand] => writer.merge(key_of(key)?, value_of(operand)?),
-        ["delrange", begin, end] => writer.delete_range(key_of(begin)?, key_of(end)?),
+        ["put", key, value] => writer.put(bytes(key)?, value_of(value)?),
+        ["del", key] => writer.delete(bytes(key)?),
+        ["sdel", key] => writer.single_delete(bytes(key)?),
+        ["merge", key, operand] => writer.merge(bytes(key)?, value_of(operand)?),
+        ["delrange", begin, end] => writer.delete_range(bytes(begin)?, bytes(end)?),
         _ => Err(misuse(format!("no such write: {}", words.join(" ")))),
     }
 }
@@ -63,8 +68,12 @@ impl Session {
         };
         let stamped = options.column_family.comparator.timestamp_size() > 0;
         writer.open(path_of(&name))?;
+        let go_on = flag(case, "go_on");
         for words in words.iter().filter(|words| words[0] != "set") {
-            add_to_file(&mut writer, stamped, words).map_err(|error| error.context(&words.join(" ")))?;
+            match add_to_file(&mut writer, stamped, words).map_err(|error| error.context(&words.join(" "))) {
+                Err(error) if go_on => out.push_str(&format!("{error}\n")),
+                outcome => outcome?,
+            }
         }
         let info = writer.finish()?;
         if flag(case, "info") {
@@ -199,7 +208,10 @@ impl Session {
     /// Lists a directory, with `#` in place of numbers.
     pub(super) fn list(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
         let dir = optional::<String>(case, "dir")?.map(|name| format!("/{name}"));
-        let dir = dir.unwrap_or_else(|| OUTSIDE.to_owned());
+        let mut dir = dir.unwrap_or_else(|| OUTSIDE.to_owned());
+        if let Some(inner) = optional::<String>(case, "inner")? {
+            dir = format!("{dir}/{inner}");
+        }
         let ending: Option<String> = optional(case, "ending")?;
         let with: Option<String> = optional(case, "with")?;
         if !self.fs.exists(Path::new(&dir))? {
@@ -235,11 +247,48 @@ impl Session {
         self.fs.write_file(&path_of(&to), &bytes)
     }
 
+    /// The file in a directory that `name` names: itself, or if it ends with `-` the newest that begins so.
+    pub(super) fn newest(&self, dir: &Path, name: &str) -> Result<String> {
+        if !name.ends_with('-') {
+            return Ok(name.to_owned());
+        }
+        let found = self.fs.list(dir)?.into_iter();
+        let newest = found.filter(|found| found.starts_with(name)).max();
+        newest.ok_or_else(|| misuse(format!("no file {name}")))
+    }
+
+    /// Removes the files with such a text in their names from a directory.
+    pub(super) fn remove_files(&self, case: &mut TestCase) -> Result<()> {
+        let dir: String = required(case, "dir")?;
+        let (dir, with): (_, String) = (Path::new("/").join(dir), required(case, "with")?);
+        let mut names = self.fs.list(&dir)?;
+        names.retain(|name| name.contains(&with));
+        names.iter().try_for_each(|name| self.fs.remove(&dir.join(name)))
+    }
+
+    /// Repairs the database, and prints the number of its tables and of the rows from WALs, and the errors of
+    /// the files that were lost.
+    pub(super) fn repair(&mut self, case: &TestCase, out: &mut String) -> Result<()> {
+        self.set_options(case)?;
+        let report = Db::repair(&self.options, &self.path)?;
+        out.push_str(&format!(
+            "{} tables, {} rows of WALs\n",
+            report.tables.len(),
+            report.wal_rows
+        ));
+        let lost = report.lost.iter();
+        lost.for_each(|lost| out.push_str(&format!("lost: {}\n", lost.error)));
+        Ok(())
+    }
+
     /// Creates a file, or replaces some bytes of one, once.
     pub(super) fn edit_file(&self, case: &mut TestCase) -> Result<()> {
         let name: String = required(case, "name")?;
         let path = match optional::<String>(case, "dir")? {
-            Some(dir) => Path::new("/").join(dir).join(name),
+            Some(dir) => {
+                let dir = Path::new("/").join(dir);
+                dir.join(self.newest(&dir, &name)?)
+            }
             None => path_of(&name),
         };
         if flag(case, "new") {

@@ -6,22 +6,24 @@ use testkit::keys::escape;
 
 use super::session::Session;
 use super::text::{
-    bytes, flag, misuse, optional, optional_bytes, place, print_columns, print_found, show, switch,
+    bytes, flag, misuse, optional, optional_bytes, optional_timestamp, place, print_columns, print_found,
+    show, show_timestamp, switch,
 };
+use super::writes::row_of_fill;
 
 impl Session {
     /// The options of a read.
-    fn read_options(&self, case: &mut TestCase) -> Result<ReadOptions> {
+    pub(super) fn read_options(&self, case: &mut TestCase) -> Result<ReadOptions> {
         let snapshot = optional::<String>(case, "snapshot")?.map(|name| self.snapshot(&name).cloned());
-        let timestamp = |ts: Option<u64>| ts.map(|ts| ts.to_le_bytes().to_vec());
         let mut options = ReadOptions {
             snapshot: snapshot.transpose()?,
             iterate_lower_bound: optional_bytes(case, "lower")?,
             iterate_upper_bound: optional_bytes(case, "upper")?,
-            timestamp: timestamp(optional(case, "ts")?),
-            iter_start_ts: timestamp(optional(case, "iter_start_ts")?),
+            timestamp: optional_timestamp(case, "ts")?,
+            iter_start_ts: optional_timestamp(case, "iter_start_ts")?,
             max_skippable_internal_keys: optional(case, "max_skippable_internal_keys")?.unwrap_or(0),
             readahead_size: optional(case, "readahead_size")?.unwrap_or(0),
+            value_size_soft_limit: optional(case, "value_size_soft_limit")?.unwrap_or(u64::MAX),
             read_tier: match optional::<String>(case, "read_tier")?.as_deref() {
                 None => ReadTier::All,
                 Some("kBlockCacheTier") => ReadTier::BlockCache,
@@ -36,6 +38,10 @@ impl Session {
             ("tailing", &mut options.tailing),
             ("fill_cache", &mut options.fill_cache),
             ("verify_checksums", &mut options.verify_checksums),
+            ("async_io", &mut options.async_io),
+            ("auto_readahead_size", &mut options.auto_readahead_size),
+            ("allow_unprepared_value", &mut options.allow_unprepared_value),
+            ("ignore_range_deletions", &mut options.ignore_range_deletions),
             (
                 "auto_refresh_iterator_with_snapshot",
                 &mut options.auto_refresh_iterator_with_snapshot,
@@ -49,8 +55,14 @@ impl Session {
     /// Gets keys.
     pub(super) fn get(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
         let (options, family) = (self.read_options(case)?, self.family(case)?);
+        let (db, pinned) = (self.db()?, flag(case, "pinned"));
         for key in case.input.lines() {
-            let value = self.db()?.get_cf_opt(&family, &bytes(key)?, &options);
+            let value = match pinned {
+                true => db
+                    .get_pinned_cf_opt(&family, bytes(key)?, &options)
+                    .map(|value| value.map(|value| value.to_vec())),
+                false => db.get_cf_opt(&family, bytes(key)?, &options),
+            };
             print_found(out, key, value);
         }
         Ok(())
@@ -173,6 +185,27 @@ impl Session {
         iter.status()
     }
 
+    /// Prints the versions of all keys between two timestamps.
+    pub(super) fn versions(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
+        let (options, reverse) = (self.read_options(case)?, flag(case, "reverse"));
+        let mut iter = self.db()?.iter_versions(&self.family(case)?, &options)?;
+        if reverse {
+            iter.seek_to_last()
+        } else {
+            iter.seek_to_first()
+        }
+        while iter.valid() {
+            let key = format!("{}/{}", escape(iter.key()), show_timestamp(iter.timestamp()));
+            out.push_str(&match (iter.is_deletion(), iter.value()) {
+                (true, b"") => format!("{key}: deleted\n"),
+                (true, value) => format!("{key}: deleted, and has the value {}\n", show(value)),
+                (false, value) => format!("{key} = {}\n", show(value)),
+            });
+            if reverse { iter.prev() } else { iter.next() }
+        }
+        iter.status()
+    }
+
     /// Moves an iterator.
     pub(super) fn iter(&mut self, case: &mut TestCase, out: &mut String) -> Result<()> {
         let name: Option<String> = optional(case, "as")?;
@@ -192,6 +225,28 @@ impl Session {
                 ["seek_for_prev", key] => iter.seek_for_prev(&bytes(key)?),
                 ["next"] if iter.valid() => iter.next(),
                 ["prev"] if iter.valid() => iter.prev(),
+                ["next_prefix"] if iter.valid() => {
+                    let moved = iter.next_prefix();
+                    let sought = if moved.sought { ", sought" } else { "" };
+                    out.push_str(&format!("{} steps{sought}, ", moved.steps));
+                }
+                ["max_prefix_steps", most] => {
+                    let most = most.parse().map_err(|_| misuse("a number of steps"))?;
+                    iter.set_max_prefix_steps(most);
+                    continue;
+                }
+                ["filled", from, to, len] => {
+                    let number = |word: &str| word.parse().map_err(|_| misuse("filled FROM TO LEN"));
+                    let (from, to, len): (usize, usize, usize) = (number(from)?, number(to)?, number(len)?);
+                    for row in from..to {
+                        let (key, value) = row_of_fill(row, len);
+                        if !iter.valid() || (iter.key(), iter.value()) != (key.as_bytes(), &value[..]) {
+                            out.push_str(&format!("{key} is not there: "));
+                            break;
+                        }
+                        iter.next();
+                    }
+                }
                 ["next_to_end"] => {
                     while iter.valid() {
                         out.push_str(&format!("{}\n", place(&iter)?));
@@ -209,7 +264,9 @@ impl Session {
                         continue;
                     }
                 }
-                ["next" | "prev"] => return Err(misuse(format!("{line} of an iterator that is not valid"))),
+                ["next" | "prev" | "next_prefix"] => {
+                    return Err(misuse(format!("{line} of an iterator that is not valid")));
+                }
                 _ => return Err(misuse(format!("unknown step {line}"))),
             }
             let place = place(&iter).unwrap_or_else(|error| error.to_string());

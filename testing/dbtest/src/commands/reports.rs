@@ -178,9 +178,11 @@ impl Session {
         Ok(())
     }
 
-    /// Prints the lines of the info log with one of the texts, from there on.
+    /// Prints the lines of the info log, or of another file, with one of the texts, from there on.
     pub(super) fn log(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
-        let log = self.fs.read_file(&Path::new(&self.path).join("LOG"))?;
+        let (dir, name) = (Path::new(&self.path), optional::<String>(case, "of")?);
+        let name = self.newest(dir, name.as_deref().unwrap_or("LOG"))?;
+        let log = self.fs.read_file(&dir.join(name))?;
         let log = String::from_utf8_lossy(&log);
         let found = |line: &str| case.input.lines().find_map(|text| line.find(text));
         let lines: Vec<&str> = log
@@ -195,12 +197,28 @@ impl Session {
     }
 
     /// Counts the operations of the file system since the last `calls`: for each line those whose text has all
-    /// its words.
-    pub(super) fn calls(&self, case: &TestCase, out: &mut String) -> Result<()> {
+    /// its words. With `lengths` it prints the bytes of each, with `largest` the most bytes, and with `text` the
+    /// operations themselves.
+    pub(super) fn calls(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
         let calls = self.calls.as_ref().ok_or_else(|| misuse("new calls"))?.take();
+        let [lengths, largest, text] = ["lengths", "largest", "text"].map(|name| flag(case, name));
         for line in case.input.lines() {
             let has_all = |call: &&str| line.split_whitespace().all(|word| call.contains(word));
-            out.push_str(&format!("{line}: {}\n", calls.lines().filter(has_all).count()));
+            let found: Vec<&str> = calls.lines().filter(has_all).collect();
+            let bytes = found
+                .iter()
+                .filter_map(|call| call.rsplit_once('+')?.1.parse().ok());
+            let bytes: Vec<u64> = bytes.collect();
+            let shown: Vec<String> = match (lengths, largest, text) {
+                (true, ..) => bytes.iter().map(u64::to_string).collect(),
+                (_, true, _) => bytes.iter().max().into_iter().map(u64::to_string).collect(),
+                (.., true) => found.iter().map(|call| (*call).to_owned()).collect(),
+                _ => vec![found.len().to_string()],
+            };
+            out.push_str(&format!(
+                "{line}: {}\n",
+                shown.join(if text { "; " } else { " " })
+            ));
         }
         Ok(())
     }

@@ -14,8 +14,8 @@ use esker::{
 use testkit::datadriven::TestCase;
 use vfs::{FaultFs, FileSystem, LogFs, MemFs};
 
-use super::text::{flag, list, misuse, optional};
-use crate::events::Recorder;
+use super::text::{flag, list, misuse, optional, optional_timestamp};
+use crate::events::{NoAutoRecovery, Recorder};
 use crate::gate::{Gate, OpensOnDrop};
 use crate::settings;
 
@@ -161,6 +161,9 @@ impl Session {
             family.compaction_filter_factory = Some(Arc::new(PausesAt(self.gate.clone())));
             family.merge_operator = Some(Arc::new(PausesAt(self.gate.clone())));
         }
+        if flag(case, "no_auto_recovery") {
+            self.options.listeners.push(Arc::new(NoAutoRecovery));
+        }
         let kinds: Vec<String> = list(case, "gate")?;
         if !kinds.is_empty() {
             let gate = self.gate.listener(move |event| kinds.contains(&kind_of(event)));
@@ -210,6 +213,8 @@ impl Session {
             Db::open_read_only(&self.options, path)?
         } else if let Some(primary) = optional::<String>(case, "secondary_of")? {
             Db::open_as_secondary(&self.options, format!("/{primary}"), path)?
+        } else if let Some(timestamp) = optional_timestamp(case, "trim_to")? {
+            Db::open_and_trim_history(&self.options, path, &timestamp)?
         } else {
             Db::open(&self.options, path)?
         };

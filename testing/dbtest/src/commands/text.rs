@@ -15,9 +15,9 @@ pub fn place(iter: &DbIterator) -> Result<String> {
         iter.status()?;
         return Ok(".".to_owned());
     }
-    let timestamp = match iter.timestamp().try_into() {
-        Ok(timestamp) => format!("/{}", u64::from_le_bytes(timestamp)),
-        Err(_) => String::new(),
+    let timestamp = match iter.timestamp() {
+        [] => String::new(),
+        timestamp => format!("/{}", show_timestamp(timestamp)),
     };
     Ok(format!(
         "{}{timestamp} = {}",
@@ -73,6 +73,31 @@ pub fn value_of(word: &str) -> Result<Vec<u8>> {
             None => Ok(filler(0, length(word)?)),
         },
         None => bytes(word),
+    }
+}
+
+/// The bytes of a timestamp: those of a number, `none`, or a text that is no timestamp.
+pub fn timestamp_of(word: &str) -> Result<Vec<u8>> {
+    match word.parse::<u64>() {
+        _ if word == "none" => Ok(Vec::new()),
+        Ok(number) => Ok(number.to_le_bytes().to_vec()),
+        Err(_) => bytes(word),
+    }
+}
+
+/// The timestamp in an argument, if the case has it.
+pub fn optional_timestamp(case: &mut TestCase, name: &str) -> Result<Option<Vec<u8>>> {
+    optional::<String>(case, name)?
+        .map(|text| timestamp_of(&text))
+        .transpose()
+}
+
+/// A timestamp as text: its number.
+pub fn show_timestamp(timestamp: &[u8]) -> String {
+    match timestamp.try_into() {
+        _ if timestamp.is_empty() => "none".to_owned(),
+        Ok(timestamp) => u64::from_le_bytes(timestamp).to_string(),
+        Err(_) => escape(timestamp),
     }
 }
 

@@ -32,21 +32,70 @@ impl Session {
 
     /// Puts rows one by one.
     pub(super) fn fill(&mut self, case: &mut TestCase) -> Result<()> {
-        let (from, to): (usize, usize) = (required(case, "from")?, required(case, "to")?);
-        let len = optional(case, "len")?.unwrap_or(20);
-        let step = optional(case, "step")?.unwrap_or(1);
-        let same = flag(case, "same");
-        let options = write_options(case);
+        let (rows, options) = (rows_of_fill(case)?, write_options(case));
         let (db, family) = (self.db()?, self.family(case)?);
-        for number in (from..to).step_by(step) {
-            let value = match same {
-                true => vec![b'v'; len],
-                false => filler(number, len),
-            };
-            db.put_cf_opt(&family, format!("key{number:06}").as_bytes(), value, &options)?;
+        for (key, value) in rows {
+            db.put_cf_opt(&family, key.as_bytes(), value, &options)?;
         }
         self.settle(case)
     }
+
+    /// Compares rows with those that `fill` puts, and prints their number and those that differ.
+    pub(super) fn filled(&self, case: &mut TestCase, out: &mut String) -> Result<()> {
+        let (rows, options) = (rows_of_fill(case)?, self.read_options(case)?);
+        let (db, family, rows) = (self.db()?, self.family(case)?, rows.collect::<Vec<_>>());
+        let found: Vec<Result<Option<Vec<u8>>>> = match flag(case, "multi_get") {
+            true => {
+                let keys: Vec<&String> = rows.iter().rev().map(|row| &row.0).collect();
+                let mut found = db.multi_get_cf_opt(&family, &keys, &options);
+                found.reverse();
+                found
+            }
+            false => {
+                let keys = rows.iter().map(|row| row.0.as_bytes());
+                keys.map(|key| db.get_cf_opt(&family, key, &options)).collect()
+            }
+        };
+        // The rows of the same outcome that follow each other: their number, the first key and the last.
+        let mut runs: Vec<(String, usize, String, String)> = Vec::new();
+        for ((key, value), found) in rows.into_iter().zip(found) {
+            let outcome = match found {
+                Ok(Some(found)) if found == value => "as filled".to_owned(),
+                Ok(Some(_)) => "another value".to_owned(),
+                Ok(None) => "not found".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            match runs.last_mut() {
+                Some((last, times, _, to)) if *last == outcome => (*times, *to) = (*times + 1, key),
+                _ => runs.push((outcome, 1, key.clone(), key)),
+            }
+        }
+        for (outcome, times, from, to) in runs {
+            out.push_str(&format!("{times} rows {from}..{to}: {outcome}\n"));
+        }
+        Ok(())
+    }
+}
+
+/// The rows of `fill`.
+fn rows_of_fill(case: &mut TestCase) -> Result<impl Iterator<Item = (String, Vec<u8>)> + use<>> {
+    let (from, to): (usize, usize) = (required(case, "from")?, required(case, "to")?);
+    let len = optional(case, "len")?.unwrap_or(20);
+    let step = optional(case, "step")?.unwrap_or(1);
+    let salt: u8 = optional(case, "salt")?.unwrap_or(0);
+    let same = flag(case, "same");
+    Ok((from..to).step_by(step).map(move |number| {
+        let (key, _) = row_of_fill(number, 0);
+        match same {
+            true => (key, vec![b'v' + salt; len]),
+            false => (key, filler(number + usize::from(salt) * 1_000_000, len)),
+        }
+    }))
+}
+
+/// A row of `fill` with a value of `len` bytes.
+pub(super) fn row_of_fill(number: usize, len: usize) -> (String, Vec<u8>) {
+    (format!("key{number:06}"), filler(number, len))
 }
 
 fn write_options(case: &mut TestCase) -> WriteOptions {

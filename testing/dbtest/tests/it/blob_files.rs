@@ -8,12 +8,10 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use codec::file_checksum::FileCrc32c;
 use dbtest::by_hand::{everything, flush, rewrite};
 use esker::{
-    BlobGarbageCollectionPolicy, Cache, CacheOptions, CheckpointOptions, CompactRangeOptions,
-    CompactionFilter, CompactionFilterFactory, CompressionType, Db, Decision, ErrorKind,
-    FileChecksumGenFactory, FilterContext, Options, ReadOptions, Snapshot, Ticker, ValueType, WriteBatch,
+    CheckpointOptions, CompactionFilter, CompactionFilterFactory, CompressionType, Db, Decision, ErrorKind,
+    FileChecksumGenFactory, FilterContext, Options, ReadOptions, Snapshot, ValueType, WriteBatch,
 };
 use tempfile::TempDir;
 use testkit::{TestRng, oracle};
@@ -114,65 +112,6 @@ fn check(db: &Db, fs: &dyn FileSystem, dir: &Path) {
     assert_eq!(on_disk(fs, dir), names.collect());
 }
 
-#[test]
-fn large_values_leave_the_tables() {
-    let (fs, mut options) = in_memory();
-    options.file_checksum_gen_factory = FileChecksumGenFactory::Crc32c;
-    let db = Db::open(&options, DIR).unwrap();
-    put(&db, 0..50, 0, 100);
-    put(&db, 50..60, 0, 99);
-    flush(&db);
-    let files = db.blob_files(&db.default_column_family());
-    assert_eq!(files.len(), 1);
-    assert_eq!(files[0].total_blob_count, 50, "99 bytes stay");
-    // A file has a header of 30 bytes and a footer of 32; a record has a header of 32, its key and its value.
-    assert_eq!(files[0].total_blob_bytes, 50 * (32 + 7 + 100));
-    assert_eq!(files[0].size, 50 * (32 + 7 + 100) + 62);
-    let mut sum = FileCrc32c::new();
-    sum.update(&fs.read_file(&files[0].path).unwrap());
-    assert_eq!(files[0].checksum_method, "FileChecksumCrc32c");
-    assert_eq!(files[0].checksum_value, sum.value());
-    let table = &db.live_files()[0];
-    assert_eq!(files[0].linked_ssts, [table.number]);
-    assert!(table.size < 4000, "{table:?}");
-    db.verify_file_checksums().unwrap();
-    assert_eq!(
-        db.property(&db.default_column_family(), "rocksdb.blob-stats")
-            .unwrap(),
-        "Number of blob files: 1\nTotal size of blob files: 7012\nTotal size of garbage in blob files: 0\n\
-         Blob file space amplification: 1\n"
-    );
-    let expected = rows(&db);
-    assert_eq!(expected.len(), 60);
-    assert_eq!(db.get(key(7)).unwrap().unwrap(), value(7, 0, 100));
-    db.close().unwrap();
-    drop(db);
-    let db = Db::open(&options, DIR).unwrap();
-    assert_eq!(rows(&db), expected);
-    check(&db, &fs, Path::new(DIR));
-}
-
-/// The bytes of blob files count in the statistics of flushes and compactions.
-#[test]
-fn blob_files_count_among_what_jobs_read_and_write() {
-    let (_, mut options) = in_memory();
-    options.column_family.enable_blob_garbage_collection = true;
-    options.column_family.blob_garbage_collection_age_cutoff = 1.0;
-    let db = Db::open(&options, DIR).unwrap();
-    put(&db, 0..100, 0, 10_000);
-    flush(&db);
-    let ticker = |ticker| db.statistics().get(ticker);
-    let of_values = 100 * 10_000;
-    let flushed = ticker(Ticker::FlushWriteBytes);
-    assert!((of_values..of_values * 2).contains(&flushed), "{flushed}");
-    // The compaction rewrites all values to another blob file.
-    rewrite(&db);
-    for bytes in [Ticker::CompactReadBytes, Ticker::CompactWriteBytes] {
-        let moved = ticker(bytes);
-        assert!((of_values..of_values * 2).contains(&moved), "{bytes:?} {moved}");
-    }
-}
-
 fn entity_with_blob(inline: &[u8], index: &[u8]) -> Vec<u8> {
     let mut entity = vec![2, 2];
     // The encoding: the bytes of the sizes of names, of the sizes of values, and of the names; types; sizes;
@@ -243,107 +182,6 @@ fn columns_in_blob_files_survive_compactions() {
         );
         check(&db, &fs, Path::new(DIR));
     }
-}
-
-#[test]
-fn files_end_where_they_are_large_enough() {
-    for compression in [CompressionType::None, CompressionType::Lz4, CompressionType::Zstd] {
-        let (fs, mut options) = in_memory();
-        options.column_family.blob_file_size = 2000;
-        options.column_family.blob_compression_type = compression;
-        let db = Db::open(&options, DIR).unwrap();
-        put(&db, 0..100, 0, 1000);
-        flush(&db);
-        let files = db.blob_files(&db.default_column_family());
-        let compressed = compression != CompressionType::None;
-        // Two records of 1,039 bytes fill a file.
-        assert!(compressed || files.len() == 50, "{}", files.len());
-        assert!(!compressed || files.len() < 10, "{}", files.len());
-        let last = files.last().unwrap().number;
-        assert!(files.iter().all(|file| file.size >= 2000 || file.number == last));
-        assert_eq!(rows(&db).len(), 100);
-        rewrite(&db);
-        assert_eq!(rows(&db).len(), 100);
-        check(&db, &fs, Path::new(DIR));
-    }
-}
-
-#[test]
-fn values_move_when_they_reach_the_starting_level() {
-    let (fs, mut options) = in_memory();
-    options.column_family.blob_file_starting_level = 2;
-    options.column_family.level_compaction_dynamic_level_bytes = false;
-    let db = Db::open(&options, DIR).unwrap();
-    put(&db, 0..20, 0, 500);
-    flush(&db);
-    assert_eq!(property(&db, "num-blob-files"), 0);
-    let family = db.default_column_family();
-    let down = |level| {
-        let files: Vec<u64> = db.live_files().iter().map(|file| file.number).collect();
-        db.compact_files(&family, &files, level, &Default::default())
-            .unwrap();
-    };
-    down(1);
-    assert_eq!(property(&db, "num-blob-files"), 0);
-    down(2);
-    assert_eq!(property(&db, "num-blob-files"), 1);
-    assert_eq!(rows(&db).len(), 20);
-    check(&db, &fs, Path::new(DIR));
-}
-
-#[test]
-fn blobs_are_counted() {
-    use base::statistics::{Histogram, Statistics, Ticker};
-    let (_, mut options) = in_memory();
-    let statistics = Statistics::new();
-    options.statistics = Some(statistics.clone());
-    options.column_family.blob_cache = Some(Cache::lru(CacheOptions {
-        capacity: 1 << 20,
-        ..CacheOptions::default()
-    }));
-    let count = |ticker| statistics.get_ticker_count(ticker);
-    let db = Db::open(&options, DIR).unwrap();
-    put(&db, 0..10, 0, 150);
-    flush(&db);
-    assert_eq!(count(Ticker::BlobDbBlobFileSynced), 1);
-    let written = count(Ticker::BlobDbBlobFileBytesWritten);
-    assert!(written > 10 * 150, "{written}");
-    for _ in 0..2 {
-        assert!(db.get(key(3)).unwrap().is_some());
-    }
-    assert_eq!(
-        [
-            count(Ticker::BlobDbCacheMiss),
-            count(Ticker::BlobDbCacheHit),
-            count(Ticker::BlobDbCacheAdd),
-            count(Ticker::BlobDbCacheBytesRead),
-            count(Ticker::BlobDbCacheBytesWrite),
-        ],
-        [1, 1, 1, 150, 150]
-    );
-    let read = count(Ticker::BlobDbBlobFileBytesRead);
-    assert!(read > 0);
-    assert_eq!(
-        statistics
-            .histogram_data(Histogram::BlobDbBlobFileReadMicros)
-            .count,
-        1
-    );
-    let compact = CompactRangeOptions {
-        blob_garbage_collection_policy: BlobGarbageCollectionPolicy::Force,
-        blob_garbage_collection_age_cutoff: Some(1.0),
-        ..everything()
-    };
-    db.compact_range_cf_opt(&db.default_column_family(), None, None, &compact)
-        .unwrap();
-    assert_eq!(count(Ticker::BlobDbGcNumKeysRelocated), 10);
-    assert_eq!(count(Ticker::BlobDbGcBytesRelocated), 10 * 150);
-    assert_eq!(
-        count(Ticker::BlobDbBlobFileBytesRead),
-        11 * read,
-        "each is as long as the others"
-    );
-    assert_eq!(count(Ticker::BlobDbBlobFileBytesWritten), 2 * written);
 }
 
 /// A filter that removes rows, keeps them, or reads their values, depending on the key.
@@ -439,23 +277,6 @@ fn several_threads_write_files_of_their_own() {
         500
     );
     check(&db, &fs, Path::new(DIR));
-}
-
-#[test]
-fn a_family_that_is_dropped_takes_its_blobs_along() {
-    let (fs, options) = in_memory();
-    let db = Db::open(&options, DIR).unwrap();
-    let family = db.create_column_family("other", &options.column_family).unwrap();
-    for i in 0..10 {
-        db.put_cf(&family, key(i), value(i, 0, 200)).unwrap();
-    }
-    db.flush_cf(std::slice::from_ref(&family)).unwrap();
-    assert_eq!(on_disk(&fs, Path::new(DIR)).len(), 1);
-    db.drop_column_family(&family).unwrap();
-    assert_eq!(db.get_cf(&family, key(3)).unwrap().unwrap(), value(3, 0, 200));
-    drop(family);
-    check(&db, &fs, Path::new(DIR));
-    assert_eq!(on_disk(&fs, Path::new(DIR)).len(), 0);
 }
 
 #[test]

@@ -16,4 +16,4 @@ macro_rules! scripts {
     };
 }
 
-scripts! { behaviour compaction control ingestion lifecycle reads reports stalls styles wal }
+scripts! { behaviour blobs compaction control ingestion lifecycle reads reports stalls styles timestamps wal writes }

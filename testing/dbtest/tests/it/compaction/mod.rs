@@ -2,7 +2,6 @@
 
 mod block_copy;
 mod compactions_rest;
-mod delete_files;
 mod hooks;
 mod recent_rows;
 mod remote;

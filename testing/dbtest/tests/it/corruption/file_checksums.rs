@@ -7,8 +7,7 @@ use codec::file_checksum::FileCrc32c;
 use dbtest::by_hand::{compact, flush};
 use dbtest::small::{self, DIR, OTHER, SmallDatabase};
 use esker::{
-    BottommostLevelCompaction, CheckpointOptions, CompactRangeOptions, Db, ErrorKind, FileChecksumGenFactory,
-    Options,
+    BottommostLevelCompaction, CheckpointOptions, CompactRangeOptions, Db, FileChecksumGenFactory, Options,
 };
 use tempfile::TempDir;
 use testkit::oracle;
@@ -70,19 +69,6 @@ fn checksums_are_made_and_kept() {
     let repaired = Db::open(&options, DIR).unwrap();
     assert!(check(&repaired, &fs) > 1);
     assert_eq!(small::rows(&repaired).unwrap(), rows);
-}
-
-#[test]
-fn without_the_option_there_is_nothing_to_verify() {
-    let fs = MemFs::new();
-    let options = small::options(Arc::new(fs), FileChecksumGenFactory::None);
-    let db = Db::open(&options, DIR).unwrap();
-    db.put(b"key", b"value").unwrap();
-    flush(&db);
-    assert!(db.live_files()[0].file_checksum.is_empty());
-    db.verify_checksum().unwrap();
-    let error = db.verify_file_checksums().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
 }
 
 /// RocksDB reads Esker's checksums from the MANIFEST, and keeps them.

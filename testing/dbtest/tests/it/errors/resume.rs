@@ -68,71 +68,6 @@ fn no_room(op: Op, ending: &str) -> Rule {
 }
 
 #[test]
-fn after_a_flush_that_had_no_room() {
-    for op in [Op::Create, Op::Append, Op::Sync, Op::Close] {
-        let mem = MemFs::new();
-        let faults = FaultFs::new(Arc::new(mem.clone()));
-        let db = Db::open(&options(&faults), DIR).unwrap();
-        put(&db, 0, 100);
-        faults.add(no_room(op, ".sst"));
-        let error = db.flush().unwrap_err();
-        assert!(failed(&db), "{op:?}: {error}");
-        assert_eq!(rows(&db), 100, "reads go on");
-        assert_eq!(db.put(b"x", b"y").unwrap_err().kind(), ErrorKind::ReadOnly);
-        // A resume before the cause is removed fails.
-        assert!(db.resume().is_err());
-        assert!(failed(&db));
-        faults.clear_rules();
-        db.resume().unwrap();
-        assert!(!failed(&db));
-        assert_eq!(db.live_files().len(), 1, "the memtable is flushed");
-        put(&db, 100, 200);
-        flush_and_settle(&db);
-        assert_eq!(rows(&db), 200);
-        assert_eq!(close_and_find_strays(&mem, &db), Vec::<String>::new(), "{op:?}");
-        drop(db);
-        let db = Db::open(&options(&faults), DIR).unwrap();
-        assert_eq!(rows(&db), 200);
-        db.verify_checksum().unwrap();
-    }
-}
-
-#[test]
-fn after_a_compaction_that_had_no_room() {
-    for op in [Op::Create, Op::Append, Op::Sync, Op::Close] {
-        let mem = MemFs::new();
-        let faults = FaultFs::new(Arc::new(mem.clone()));
-        let mut options = options(&faults);
-        options.column_family.disable_auto_compactions = true;
-        let db = Db::open(&options, DIR).unwrap();
-        for _ in 0..3 {
-            put(&db, 0, 100);
-            flush(&db);
-        }
-        faults.add(no_room(op, ".sst"));
-        let family = db.default_column_family();
-        let everything = esker::CompactRangeOptions::default();
-        let error = db
-            .compact_range_cf_opt(&family, None, None, &everything)
-            .unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::NoSpace, "{op:?}: {error}");
-        assert!(!failed(&db), "{op:?}");
-        assert_eq!(rows(&db), 100, "reads go on");
-        put(&db, 100, 200);
-        assert_eq!(db.wait_for_compact().unwrap_err().kind(), ErrorKind::NoSpace);
-        faults.clear_rules();
-        db.resume().unwrap();
-        db.wait_for_compact().unwrap();
-        db.compact_range_cf_opt(&family, None, None, &everything).unwrap();
-        assert_eq!(db.live_files().len(), 1);
-        assert_eq!(rows(&db), 200);
-        assert_eq!(close_and_find_strays(&mem, &db), Vec::<String>::new(), "{op:?}");
-        drop(db);
-        assert_eq!(rows(&Db::open(&options, DIR).unwrap()), 200);
-    }
-}
-
-#[test]
 fn after_a_write_the_wal_had_no_room_for() {
     let mem = MemFs::new();
     let faults = FaultFs::new(Arc::new(mem.clone()));
@@ -155,19 +90,6 @@ fn after_a_write_the_wal_had_no_room_for() {
     let db = Db::open(&options(&FaultFs::new(Arc::new(image))), DIR).unwrap();
     assert_eq!(rows(&db), 11);
     assert_eq!(db.get(b"lost").unwrap(), None);
-}
-
-#[test]
-fn what_nobody_knows_is_not_resumed_from() {
-    let mem = MemFs::new();
-    let faults = FaultFs::new(Arc::new(mem.clone()));
-    let db = Db::open(&options(&faults), DIR).unwrap();
-    put(&db, 0, 10);
-    faults.add(no_room(Op::Sync, ".log"));
-    db.sync_wal().unwrap_err();
-    faults.clear_rules();
-    assert_eq!(db.resume().unwrap_err().kind(), ErrorKind::ReadOnly);
-    assert_eq!(rows(&db), 10);
 }
 
 fn manifests(fs: &MemFs) -> Vec<String> {

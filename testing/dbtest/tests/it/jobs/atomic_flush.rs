@@ -18,7 +18,7 @@ use esker::{
 use tempfile::TempDir;
 use testkit::{Task, oracle, receive};
 use vfs::layer::{Call, Layer};
-use vfs::{Action, FaultFs, FileSystem, MemFs, Op, PosixFs, Rule};
+use vfs::{FaultFs, FileSystem, MemFs, Op, PosixFs};
 
 const DIR: &str = "/db";
 const FAMILIES: [&str; 3] = ["default", "one", "two"];
@@ -170,40 +170,6 @@ fn recovery_drops_a_group_that_is_not_whole() {
 }
 
 #[test]
-fn one_full_memtable_flushes_every_family() {
-    let events = Recorder::events();
-    let options = Options {
-        listeners: vec![events.clone()],
-        ..options(Arc::new(MemFs::new()))
-    };
-    let db = open(&options, Path::new(DIR));
-    let before = db.column_family("one").unwrap();
-    assert_eq!(before.options().min_write_buffer_number_to_merge, 1);
-    write(&db, 1, 10).unwrap();
-    // One full memtable is flushed without waiting for a second one.
-    let unlogged = WriteOptions {
-        disable_wal: true,
-        ..WriteOptions::default()
-    };
-    for _ in 0..2 {
-        db.put_cf_opt(&before, b"long", [b'v'; 70 << 10], &unlogged)
-            .unwrap();
-    }
-    let flushed = || -> Vec<(String, u64)> {
-        let all = events.all().into_iter().filter_map(|event| match event {
-            Event::Flushed { family, job, .. } => Some((family, job)),
-            _ => None,
-        });
-        all.collect()
-    };
-    testkit::wait_until("every family is flushed", || flushed().len() >= FAMILIES.len());
-    let flushed = flushed();
-    let names: Vec<&str> = flushed.iter().map(|(name, _)| &**name).collect();
-    assert_eq!(names, FAMILIES);
-    assert!(flushed.iter().all(|(_, job)| *job == flushed[0].1), "one job");
-}
-
-#[test]
 fn pipelined_writes_are_refused_beside_it() {
     let mut options = options(Arc::new(MemFs::new()));
     options
@@ -241,32 +207,6 @@ fn a_flush_can_ask_for_it() {
         common_number(left);
     }
     assert_eq!(common_number(mem.process_death_clone()), 3);
-}
-
-#[test]
-fn a_failure_leaves_no_table_of_any_family_and_can_be_resumed_from() {
-    let mem = MemFs::new();
-    let faults = FaultFs::new(Arc::new(mem.clone()));
-    let options = Options {
-        max_bgerror_resume_count: 0,
-        ..options(Arc::new(faults.clone()))
-    };
-    let db = open(&options, Path::new(DIR));
-    write(&db, 1, 100).unwrap();
-    let tables = || {
-        let names = mem.list(Path::new(DIR)).unwrap();
-        names.iter().filter(|name| name.ends_with(".sst")).count()
-    };
-    let second_table = Rule::new(Action::Fail(ErrorKind::Io)).on([Op::Create]);
-    faults.add(second_table.path_ends_with(".sst").skip(1));
-    let failed = db.flush_cf(&families(&db)).unwrap_err();
-    assert_eq!(failed.kind(), ErrorKind::ReadOnly);
-    faults.clear_rules();
-    db.wait_for_purge().unwrap();
-    assert_eq!(tables(), 0);
-    db.resume().unwrap();
-    assert_eq!(tables(), 3);
-    assert_eq!(common_number(mem.process_death_clone()), 1);
 }
 
 type Then = Box<dyn FnOnce() + Send>;

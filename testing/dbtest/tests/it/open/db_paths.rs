@@ -8,8 +8,7 @@ use backup::{BackupEngine, BackupEngineOptions, CreateBackupOptions, RestoreOpti
 use base::env::Rng;
 use esker::{
     BlobGarbageCollectionPolicy, BottommostLevelCompaction, CheckpointOptions, ColumnFamily,
-    ColumnFamilyOptions, CompactFilesOptions, CompactRangeOptions, CompactionStyle, CompressionType, Db,
-    DbPath, ErrorKind, IngestExternalFileOptions, Options, SstFileWriter,
+    ColumnFamilyOptions, CompactRangeOptions, CompressionType, Db, DbPath, ErrorKind, Options,
 };
 use tempfile::TempDir;
 use testkit::oracle;
@@ -81,52 +80,6 @@ fn places(db: &Db, home: &Path) -> Vec<(usize, usize)> {
 fn compact_all(db: &Db, options: &CompactRangeOptions) {
     db.compact_range_cf_opt(&db.default_column_family(), None, None, options)
         .unwrap();
-}
-
-/// A compaction that rewrites the last level, too.
-fn forced() -> CompactRangeOptions {
-    CompactRangeOptions {
-        bottommost_level_compaction: BottommostLevelCompaction::Force,
-        ..CompactRangeOptions::default()
-    }
-}
-
-/// An ingested table goes to the first directory, as in RocksDB, whatever its level, and whether it is moved or
-/// copied. The next compaction writes its rows to the directory of their level.
-#[test]
-fn ingested_tables_are_in_the_first_directory_until_a_compaction() {
-    for move_files in [true, false] {
-        let (fs, home) = (MemFs::new(), Path::new("/home"));
-        let options = options(Arc::new(fs.clone()), home, &[128 * KB, 256 * KB, 0]);
-        let db = Db::open(&options, home.join("db")).unwrap();
-        let file = home.join("external.sst");
-        let ingest = |keys: &[&str]| {
-            let mut writer = SstFileWriter::new(&options);
-            writer.open(&file).unwrap();
-            keys.iter().for_each(|key| writer.put(key, "ingested").unwrap());
-            writer.finish().unwrap();
-            let how = IngestExternalFileOptions {
-                move_files,
-                ..IngestExternalFileOptions::default()
-            };
-            db.ingest_external_file(&[&file], &how).unwrap();
-        };
-        ingest(&["a", "b"]);
-        assert_eq!(places(&db, home), [(3, 0)]);
-        compact_all(&db, &forced());
-        assert_eq!(places(&db, home), [(3, 2)]);
-        // The level above is that of a file that overlaps one of the last level.
-        ingest(&["a", "c"]);
-        assert_eq!(places(&db, home), [(2, 0), (3, 2)]);
-        db.close().unwrap();
-        drop(db);
-        let db = Db::open(&options, home.join("db")).unwrap();
-        for key in ["a", "b", "c"] {
-            let found = db.get(key).unwrap();
-            assert_eq!(found.as_deref(), Some(&b"ingested"[..]), "{key}");
-        }
-        assert_eq!(dbtest::files::check(&db).unwrap(), "");
-    }
 }
 
 #[test]
@@ -203,117 +156,6 @@ fn blob_files_are_durable_beside_tables_in_another_directory() {
         check(&db, &db.default_column_family(), 0..20);
         db.close().unwrap();
     }
-}
-
-#[test]
-fn a_move_does_not_cross_directories() {
-    let (fs, home) = (MemFs::new(), Path::new("/home"));
-    // The first directory has no room even for the L0 files of flushes.
-    let options = options(Arc::new(fs), home, &[0, u64::MAX]);
-    let db = Db::open(&options, home.join("db")).unwrap();
-    let family = db.default_column_family();
-    write(&db, &family, 0..20);
-    db.flush().unwrap();
-    assert_eq!(places(&db, home), [(0, 0)]);
-    compact_all(&db, &CompactRangeOptions::default());
-    let found = places(&db, home);
-    assert!(found.len() == 1 && found[0].0 > 0 && found[0].1 == 1, "{found:?}");
-    check(&db, &family, 0..20);
-}
-
-#[test]
-fn a_large_run_goes_where_there_is_room() {
-    let (fs, home) = (MemFs::new(), Path::new("/home"));
-    let mut options = options(Arc::new(fs), home, &[100 * KB, u64::MAX]);
-    options.column_family.compaction_style = CompactionStyle::Universal;
-    let db = Db::open(&options, home.join("db")).unwrap();
-    let family = db.default_column_family();
-    write(&db, &family, 0..50);
-    compact_all(&db, &CompactRangeOptions::default());
-    assert!(places(&db, home).iter().all(|(_, path)| *path == 0));
-    write(&db, &family, 50..1000);
-    compact_all(&db, &CompactRangeOptions::default());
-    assert!(places(&db, home).iter().all(|(_, path)| *path == 1));
-    check(&db, &family, 0..1000);
-}
-
-#[test]
-fn a_user_may_name_the_directory() {
-    let (fs, home) = (MemFs::new(), Path::new("/home"));
-    let options = options(Arc::new(fs), home, &[u64::MAX, 0]);
-    let db = Db::open(&options, home.join("db")).unwrap();
-    let family = db.default_column_family();
-    write(&db, &family, 0..20);
-    let to = |target_path_id| CompactRangeOptions {
-        target_path_id,
-        bottommost_level_compaction: esker::BottommostLevelCompaction::Force,
-        ..CompactRangeOptions::default()
-    };
-    for target in [1, 0, 1] {
-        compact_all(&db, &to(Some(target)));
-        assert!(places(&db, home).iter().all(|(_, path)| *path == target as usize));
-    }
-    compact_all(&db, &to(None));
-    assert!(places(&db, home).iter().all(|(_, path)| *path == 0));
-    let files = db.live_files();
-    let numbers: Vec<u64> = files.iter().map(|file| file.number).collect();
-    let named = |output_path_id| CompactFilesOptions {
-        output_path_id,
-        ..CompactFilesOptions::default()
-    };
-    db.compact_files(&family, &numbers, files[0].level, &named(Some(1)))
-        .unwrap();
-    assert!(places(&db, home).iter().all(|(_, path)| *path == 1));
-    check(&db, &family, 0..20);
-    let numbers: Vec<u64> = db.live_files().iter().map(|file| file.number).collect();
-    let level = db.live_files()[0].level;
-    for refused in [
-        db.compact_range_cf_opt(&family, None, None, &to(Some(2)))
-            .unwrap_err(),
-        db.compact_files(&family, &numbers, level, &named(Some(2)))
-            .unwrap_err(),
-    ] {
-        assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
-        assert_eq!(refused.message(), "Invalid target path ID");
-    }
-}
-
-#[test]
-fn too_many_directories_are_refused() {
-    let (fs, home) = (MemFs::new(), Path::new("/home"));
-    let mut options = options(Arc::new(fs), home, &[0; 5]);
-    let refused = |options: &Options| {
-        let error = Db::open(options, home.join("db")).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::NotSupported);
-        error.message().to_owned()
-    };
-    assert!(refused(&options).starts_with("More than four DB paths are not supported yet."));
-    options.db_paths.truncate(2);
-    options.column_family.compaction_style = CompactionStyle::Fifo;
-    let why = refused(&options);
-    assert!(
-        why.contains("More than one DB paths are only supported in universal and level"),
-        "{why}"
-    );
-    options.column_family.cf_paths = paths(home, &[0; 2]);
-    let why = refused(&options);
-    assert!(
-        why.contains("More than one CF paths are only supported in universal and level"),
-        "{why}"
-    );
-    options.column_family.cf_paths = paths(home, &[0]);
-    let db = Db::open(&options, home.join("db")).unwrap();
-    let family = ColumnFamilyOptions {
-        cf_paths: paths(home, &[0; 5]),
-        ..ColumnFamilyOptions::default()
-    };
-    let error = db.create_column_family("more", &family).unwrap_err();
-    assert!(
-        error
-            .message()
-            .contains("More than four CF paths are not supported yet."),
-        "{error}"
-    );
 }
 
 /// A database on disk with two families, one of which has directories of its own, and files in all

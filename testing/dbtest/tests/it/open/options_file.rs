@@ -1,14 +1,11 @@
-//! Options in an OPTIONS file that Esker does not have: reported one by one, kept, and refused under strict
-//! options.
+//! OPTIONS files: options that Esker does not have are refused under strict options, and many families are written
+//! at once.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use base::filename::{self, FileKind};
-use dbtest::events::Recorder;
-use esker::{
-    CompactionFilter, CompactionFilterFactory, Db, ErrorKind, Event, FilterContext, Options, OptionsFile,
-};
+use esker::{CompactionFilter, CompactionFilterFactory, Db, ErrorKind, FilterContext, Options, OptionsFile};
 use vfs::{FileSystem, MemFs};
 
 const DIR: &str = "/db";
@@ -69,16 +66,6 @@ fn foreign() -> MemFs {
     fs
 }
 
-fn told(events: &Recorder) -> Vec<String> {
-    let all = events.all();
-    let told = all.iter().filter_map(|event| match event {
-        Event::OptionLost(lost) => Some(format!("{}={}", lost.name, lost.value)),
-        Event::UnknownOption { name, .. } => Some(name.clone()),
-        _ => None,
-    });
-    told.collect()
-}
-
 struct Keeps;
 
 impl CompactionFilterFactory for Keeps {
@@ -87,45 +74,6 @@ impl CompactionFilterFactory for Keeps {
     }
     fn create(&self, _context: &FilterContext) -> Option<Box<dyn CompactionFilter>> {
         None
-    }
-}
-
-#[test]
-fn what_is_lost_is_told_one_by_one_and_kept() {
-    let fs = foreign();
-    for _ in 0..2 {
-        let events = Recorder::events();
-        let mut options = options(&fs);
-        options.listeners = vec![events.clone()];
-        let db = Db::open(&options, DIR).unwrap();
-        assert_eq!(db.get(b"a").unwrap().unwrap(), b"1");
-        db.close().unwrap();
-        let expected = [
-            "use_fsync=true",
-            "verify_manifest_content_on_close=true",
-            "max_manifest_space_amp_pct=100",
-            "enable_pipelined_write=true",
-            "an_option_of_tomorrow=7",
-            "inplace_update_support=true",
-            "compaction_filter_factory=Ours",
-        ];
-        let (mut told, mut expected) = (told(&events), expected.map(str::to_owned));
-        told.sort();
-        expected.sort();
-        assert_eq!(told, expected);
-        let log = String::from_utf8(fs.read_file(&Path::new(DIR).join("LOG")).unwrap()).unwrap();
-        for line in [
-            "OPTIONS [DBOptions] use_fsync=true has no effect (durability): files are synced by fdatasync",
-            "OPTIONS [CFOptions \"default\"] inplace_update_support=true has no effect (results)",
-            "\"event\": \"option_lost\", \"section\": \"DBOptions\", \"option\": \"verify_manifest_content_on_close\", \"value\": \"true\", \"loss\": \"durability\"",
-        ] {
-            assert_eq!(log.matches(line).count(), 1, "{line} in {log}");
-        }
-        assert!(!log.contains("paranoid_checks=true has") && !log.contains("async_wal_precreate=false has"));
-        let kept = options_file(&fs).1;
-        for line in (OF_THE_DATABASE.to_owned() + OF_THE_FAMILY).lines() {
-            assert!(kept.contains(&format!("{line}\n")), "{line} in {kept}");
-        }
     }
 }
 
@@ -170,18 +118,6 @@ fn strict_options_refuse_what_makes_a_difference() {
     assert!(Db::open(&options, DIR).err().unwrap().is_corruption());
     options.strict_options_file = false;
     Db::open(&options, DIR).unwrap().close().unwrap();
-}
-
-#[test]
-fn strict_options_take_what_is_written_here() {
-    let fs = MemFs::new();
-    let mut options = options(&fs);
-    options.strict_options_file = true;
-    for _ in 0..3 {
-        let db = Db::open(&options, DIR).unwrap();
-        db.put(b"a", b"1").unwrap();
-        db.close().unwrap();
-    }
 }
 
 /// The number of the OPTIONS file.

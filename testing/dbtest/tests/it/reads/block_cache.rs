@@ -5,8 +5,8 @@ use std::sync::Arc;
 use dbtest::by_hand::{flush, rewrite};
 use esker::{
     AdmissionPolicy, BlockBasedOptions, BlockCache, Cache, CacheOptions, CacheType, ColumnFamilyOptions,
-    CompressedSecondaryCacheOptions, CompressionType, Db, EntryRole, ErrorKind, FilterPolicy,
-    MetadataChargePolicy, Options, PrepopulateBlockCache,
+    CompressedSecondaryCacheOptions, CompressionType, Db, EntryRole, FilterPolicy, MetadataChargePolicy,
+    Options, PrepopulateBlockCache,
 };
 use vfs::MemFs;
 
@@ -151,39 +151,6 @@ fn flushed_tables_keep_their_index_where_they_are_pinned() {
 }
 
 #[test]
-fn a_table_opened_again_finds_what_it_left_in_the_cache() {
-    let fs = Arc::new(MemFs::new());
-    let cache = new_cache(8 << 20);
-    let mut options = options(&fs, with_parts(&cache));
-    // With this `max_open_files` only one table can be open at a time.
-    options.max_open_files = 11;
-    let db = Db::open(&options, "/db").unwrap();
-    fill(&db, 4, 200);
-    read_all(&db, 4, 200);
-    let (usage, stats) = (cache.usage(), cache.stats());
-    read_all(&db, 4, 200);
-    assert_eq!((cache.usage(), cache.stats().inserts), (usage, stats.inserts));
-}
-
-#[test]
-fn there_is_no_place_for_index_and_filter_without_a_cache() {
-    let fs = Arc::new(MemFs::new());
-    let table = BlockBasedOptions {
-        no_block_cache: true,
-        cache_index_and_filter_blocks: true,
-        ..BlockBasedOptions::default()
-    };
-    let error = Db::open(&options(&fs, table), "/db").unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    assert!(
-        error
-            .to_string()
-            .contains("Enable cache_index_and_filter_blocks, but block cache is disabled"),
-        "{error}"
-    );
-}
-
-#[test]
 fn the_roles_of_entries_sum_up_to_the_usage() {
     let fs = Arc::new(MemFs::new());
     let cache: Arc<BlockCache> = Cache::lru(CacheOptions {
@@ -246,32 +213,6 @@ fn misses(cache: &BlockCache, read: impl FnOnce()) -> u64 {
     let before = cache.stats().misses;
     read();
     cache.stats().misses - before
-}
-
-#[test]
-fn flushes_put_what_they_write_into_the_cache() {
-    for (prepopulate, parts) in [
-        (PrepopulateBlockCache::Disable, true),
-        (PrepopulateBlockCache::FlushOnly, true),
-        (PrepopulateBlockCache::FlushOnly, false),
-    ] {
-        let cache = new_cache(8 << 20);
-        let table = BlockBasedOptions {
-            cache_index_and_filter_blocks: parts,
-            prepopulate_block_cache: prepopulate,
-            ..with_parts(&cache)
-        };
-        let db = Db::open(&options(&Arc::new(MemFs::new()), table), "/db").unwrap();
-        fill(&db, 2, 300);
-        let found = misses(&cache, || read_all(&db, 2, 300));
-        assert_eq!(
-            found == 0,
-            prepopulate == PrepopulateBlockCache::FlushOnly,
-            "{found}"
-        );
-        rewrite(&db);
-        assert!(misses(&cache, || read_all(&db, 2, 300)) > 50);
-    }
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! Reads that stop early: after a deadline, after a number of bytes; and reads that ignore range deletions.
+//! Reads that stop early, after a deadline or a timeout, and rows that iterators keep in memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dbtest::by_hand::flush;
-use esker::{Clock, Db, ErrorKind, ManualClock, Options, ReadOptions, WriteOptions};
+use esker::{Clock, Db, ErrorKind, ManualClock, Options, ReadOptions};
 use vfs::{Call, FileSystem, Layer, MemFs, RandomAccessFile, read_timeout};
 
 fn key(number: u32) -> Vec<u8> {
@@ -81,107 +81,6 @@ fn after_the_deadline_tables_are_not_searched_and_iterators_stand_nowhere() {
     clock.advance(Duration::from_secs(2));
     iter.prev();
     timed_out(iter.status().unwrap_err());
-}
-
-#[test]
-fn a_multi_get_gives_up_after_so_many_bytes() {
-    let (db, _) = open();
-    let family = db.default_column_family();
-    for number in 0..100 {
-        db.put(key(number), [7; 10]).unwrap();
-    }
-    flush(&db);
-    // The MultiGet requests keys in descending order; its limit of bytes applies in sorted order.
-    let keys: Vec<Vec<u8>> = (0..100).rev().map(key).collect();
-    for (limit, read) in [
-        (0, 1),
-        (9, 1),
-        (10, 2),
-        (495, 50),
-        (989, 99),
-        (990, 100),
-        (5000, 100),
-    ] {
-        let options = ReadOptions {
-            value_size_soft_limit: limit,
-            ..ReadOptions::default()
-        };
-        let found = db.multi_get_cf_opt(&family, &keys, &options);
-        for (at, found) in found.into_iter().rev().enumerate() {
-            match found {
-                Ok(value) => assert!(at < read && value.is_some(), "{limit}: {at}"),
-                Err(error) => {
-                    assert!(at >= read, "{limit}: {at}");
-                    assert_eq!(error.kind(), ErrorKind::Aborted);
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn range_deletions_can_be_ignored() {
-    let (db, _) = open();
-    let family = db.default_column_family();
-    let write = WriteOptions::default();
-    let ignoring = ReadOptions {
-        ignore_range_deletions: true,
-        ..ReadOptions::default()
-    };
-    let rows = |options: &ReadOptions| {
-        let mut iter = db.iter_opt(options);
-        let mut keys = Vec::new();
-        iter.seek_to_first();
-        while iter.valid() {
-            keys.push(iter.key().to_vec());
-            iter.next();
-        }
-        iter.status().unwrap();
-        let mut back = Vec::new();
-        iter.seek_to_last();
-        while iter.valid() {
-            back.push(iter.key().to_vec());
-            iter.prev();
-        }
-        back.reverse();
-        assert_eq!(keys, back);
-        keys
-    };
-    let tailing = ReadOptions {
-        tailing: true,
-        ..ignoring.clone()
-    };
-    let mut tail = db.iter_opt(&tailing);
-    let all: Vec<Vec<u8>> = (0..20).map(key).collect();
-    for number in 0..20 {
-        db.put(key(number), b"value").unwrap();
-    }
-    flush(&db);
-    db.compact_range_cf(&family, None, None).unwrap();
-    // The snapshot makes compactions keep rows and tombstones.
-    let _held = db.snapshot();
-    // The three rounds put tombstones into a level, into L0 and into the memtable.
-    for round in 0..3 {
-        db.delete_range_cf_opt(&family, key(round * 5), key(round * 5 + 7), &write)
-            .unwrap();
-        assert_eq!(rows(&ignoring), all);
-        tail.seek(&key(round * 5));
-        assert_eq!(tail.key(), key(round * 5));
-        assert_eq!(rows(&ReadOptions::default()).len(), 13 - 5 * round as usize);
-        let found = db.multi_get_cf_opt(&family, &all, &ignoring);
-        for (key, found) in all.iter().zip(found) {
-            assert!(found.unwrap().is_some());
-            assert!(db.get_cf_opt(&family, key, &ignoring).unwrap().is_some());
-        }
-        assert_eq!(db.get(key(round * 5)).unwrap(), None);
-        if round < 2 {
-            flush(&db);
-        }
-    }
-    flush(&db);
-    db.compact_range_cf(&family, None, None).unwrap();
-    assert_eq!(rows(&ignoring), all, "with the tombstones in a level");
-    assert_eq!(rows(&ReadOptions::default()).len(), 3);
 }
 
 /// A file system whose reads of tables take three seconds, unless they are given up before.

@@ -1,18 +1,16 @@
 //! Families with timestamps under random writes: every reader sees the rows of its timestamp and its
 //! snapshot.
 
-mod full_history;
 mod in_memory;
-mod trim_history;
 mod versions;
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use base::{Comparator, SeqNo, UserComparator};
-use dbtest::by_hand::{everything, flush, rewrite};
+use dbtest::by_hand::everything;
 use dbtest::{files, settings};
-use esker::{Db, ErrorKind, Options, ReadOptions, Snapshot, WriteBatch};
+use esker::{Db, Options, ReadOptions, Snapshot, WriteBatch};
 use testkit::TestRng;
 use vfs::MemFs;
 
@@ -429,128 +427,4 @@ fn a_custom_order_is_asked_about_no_key_without_a_timestamp() {
     iter.seek_to_last();
     assert_eq!(iter.key(), b"b");
     iter.status().unwrap();
-}
-
-/// A Get in a family with timestamps is a short scan, which must not have the options of an iterator.
-#[test]
-fn a_get_reads_the_whole_value_past_any_number_of_entries() {
-    let mut options = Options {
-        create_if_missing: true,
-        fs: Arc::new(MemFs::new()),
-        ..Options::default()
-    };
-    options.column_family.comparator = UserComparator::BytewiseU64Ts;
-    options.column_family.enable_blob_files = true;
-    let db = Db::open(&options, "/db").unwrap();
-    let family = db.default_column_family();
-    for timestamp in 1..=9u64 {
-        let mut batch = WriteBatch::new();
-        batch.put_at(&family, b"key", timestamp.to_le_bytes(), b"in a blob file");
-        db.write(batch).unwrap();
-        db.flush().unwrap();
-    }
-    let read = ReadOptions {
-        timestamp: Some(1u64.to_le_bytes().to_vec()),
-        allow_unprepared_value: true,
-        max_skippable_internal_keys: 1,
-        ..ReadOptions::default()
-    };
-    let expected = Some(b"in a blob file".to_vec());
-    assert_eq!(db.get_cf_opt(&family, b"key", &read).unwrap(), expected);
-    let pinned = db.get_pinned_cf_opt(&family, b"key", &read).unwrap();
-    assert_eq!(pinned.map(|value| value.to_vec()), expected);
-    let many = db.multi_get_cf_opt(&family, &[b"key"], &read);
-    assert_eq!(many[0].as_ref().unwrap(), &expected);
-    let entity = db.get_entity_cf_opt(&family, b"key", &read).unwrap();
-    assert_eq!(entity, expected.map(|value| vec![(Vec::new(), value)]));
-}
-
-/// A range deletion between a value and a merge operand of one timestamp separates them in files too, before
-/// and after their history has ended.
-#[test]
-fn a_range_deletion_separates_an_operand_from_a_value_of_its_timestamp() {
-    for ended in [0, 20, 30u64] {
-        let mut options = Options {
-            create_if_missing: true,
-            fs: Arc::new(MemFs::new()),
-            ..Options::default()
-        };
-        options.column_family.comparator = UserComparator::BytewiseU64Ts;
-        settings::set(&mut options, "merge_operator", "stringappend").unwrap();
-        let db = Db::open(&options, "/db").unwrap();
-        let family = db.default_column_family();
-        let timestamp = 24u64.to_le_bytes();
-        let mut batch = WriteBatch::new();
-        batch.put_at(&family, b"value", timestamp, b"1");
-        batch.merge_at(&family, b"operands", timestamp, b"1");
-        batch.delete_range_at(&family, b"a", b"z", timestamp);
-        batch.merge_at(&family, b"value", timestamp, b"2");
-        batch.merge_at(&family, b"operands", timestamp, b"2");
-        batch.merge_at(&family, b"operands", timestamp, b"3");
-        db.write(batch).unwrap();
-        let read = ReadOptions {
-            timestamp: Some(30u64.to_le_bytes().to_vec()),
-            ..ReadOptions::default()
-        };
-        let check = || {
-            for (key, expected) in [("value", "2"), ("operands", "2,3")] {
-                let found = db.get_cf_opt(&family, key, &read);
-                assert_eq!(found.unwrap().unwrap(), expected.as_bytes(), "{key}, {ended}");
-            }
-        };
-        check();
-        if ended > 0 {
-            db.increase_full_history_ts_low(&family, &ended.to_le_bytes())
-                .unwrap();
-        }
-        flush(&db);
-        check();
-        rewrite(&db);
-        check();
-    }
-}
-
-/// An iterator keeps the versions that it reads, although compactions drop them after their history has ended.
-#[test]
-fn an_iterator_does_not_move_to_files_without_its_history() {
-    let mut options = Options {
-        create_if_missing: true,
-        fs: Arc::new(MemFs::new()),
-        ..Options::default()
-    };
-    options.column_family.comparator = UserComparator::BytewiseU64Ts;
-    let db = Db::open(&options, "/db").unwrap();
-    let family = db.default_column_family();
-    for timestamp in 1..=3u64 {
-        let mut batch = WriteBatch::new();
-        batch.put_at(&family, b"key", timestamp.to_le_bytes(), timestamp.to_string());
-        db.write(batch).unwrap();
-    }
-    flush(&db);
-    let read = ReadOptions {
-        timestamp: Some(1u64.to_le_bytes().to_vec()),
-        snapshot: Some(db.snapshot()),
-        ..ReadOptions::default()
-    };
-    let iterators = [
-        read.clone(),
-        ReadOptions {
-            snapshot: None,
-            ..read
-        },
-    ];
-    let mut iterators = iterators.map(|read| db.iter_cf_opt(&family, &read));
-    db.increase_full_history_ts_low(&family, &3u64.to_le_bytes())
-        .unwrap();
-    rewrite(&db);
-    // The newest version older than 3 stays, besides 3.
-    assert_eq!(db.live_files()[0].num_entries, 2);
-    for iter in &mut iterators {
-        iter.seek_to_first();
-        assert_eq!(iter.value(), b"1");
-        let error = iter.refresh(None).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-        iter.seek_to_last();
-        assert_eq!(iter.value(), b"1");
-    }
 }

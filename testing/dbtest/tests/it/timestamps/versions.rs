@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use dbtest::by_hand::flush;
 use esker::{
-    ColumnFamily, Db, ErrorKind, IngestExternalFileOptions, Options, ReadOptions, SstFileWriter,
-    UserComparator, VersionsIterator, WriteBatch,
+    ColumnFamily, Db, ErrorKind, Options, ReadOptions, UserComparator, VersionsIterator, WriteBatch,
 };
 use vfs::MemFs;
 
@@ -184,104 +183,4 @@ fn a_snapshot_and_history_that_is_gone_are_heeded() {
     db.close().unwrap();
     open.seek(b"k");
     assert!(!open.valid() && open.status().is_err());
-}
-
-#[test]
-fn a_file_is_written_at_timestamps() {
-    let (options, db, family) = open();
-    let mut writer = SstFileWriter::new(&options);
-    writer.open("/file.sst").unwrap();
-    let at = |timestamp: u64| timestamp.to_le_bytes();
-    writer.put_at(b"a", &at(7), b"seven").unwrap();
-    writer.put_at(b"a", &at(3), b"three").unwrap();
-    writer.merge_at(b"a", &at(2), b"merged").unwrap();
-    writer.delete_at(b"b", &at(4)).unwrap();
-    let order = writer.put_at(b"b", &at(5), b"newer").unwrap_err();
-    assert_eq!(order.kind(), ErrorKind::InvalidArgument);
-    let short = writer.put_at(b"c", b"short", b"").unwrap_err();
-    assert_eq!(short.kind(), ErrorKind::InvalidArgument);
-    writer.delete_range_at(b"x", b"z", &at(6)).unwrap();
-    writer.finish().unwrap();
-    db.ingest_external_file(&["/file.sst"], &IngestExternalFileOptions::default())
-        .unwrap();
-    let mut iter = db.iter_versions(&family, &between(0, 9)).unwrap();
-    let mut shown = Vec::new();
-    iter.seek_to_first();
-    while iter.valid() {
-        shown.push(row(&iter));
-        iter.next();
-    }
-    assert_eq!(
-        shown,
-        [
-            (b"a".to_vec(), 7, Some(b"seven".to_vec())),
-            (b"a".to_vec(), 3, Some(b"three".to_vec())),
-            (b"a".to_vec(), 2, Some(b"merged".to_vec())),
-            (b"b".to_vec(), 4, None),
-        ]
-    );
-}
-
-#[test]
-fn a_merged_version_is_the_merge_as_of_its_timestamp() {
-    let (_, db, family) = open();
-    let write = |what: &str, at: u64, value: &[u8]| {
-        let mut batch = WriteBatch::new();
-        match what {
-            "put" => batch.put_at(&family, b"k", &at.to_le_bytes(), value),
-            "merge" => batch.merge_at(&family, b"k", &at.to_le_bytes(), value),
-            _ => batch.delete_at(&family, b"k", &at.to_le_bytes()),
-        }
-        db.write(batch).unwrap();
-    };
-    write("merge", 1, b"a");
-    write("put", 2, b"b");
-    write("merge", 3, b"c");
-    flush(&db);
-    // The older operand of one timestamp is merged, too.
-    write("merge", 3, b"d");
-    write("delete", 4, b"");
-    write("merge", 5, b"e");
-    write("merge", 6, b"f");
-    flush(&db);
-    let shown = |from: u64, to: u64| {
-        let mut iter = db.iter_versions(&family, &between(from, to)).unwrap();
-        let mut shown = Vec::new();
-        iter.seek_to_first();
-        while iter.valid() {
-            let (_, at, value) = row(&iter);
-            let value = value.map(|value| String::from_utf8(value).unwrap());
-            shown.push((at, value));
-            iter.next();
-        }
-        iter.status().unwrap();
-        shown
-    };
-    let value = |at, value: &str| (at, Some(value.to_owned()));
-    let all = [
-        value(6, "e,f"),
-        value(5, "e"),
-        (4, None),
-        value(3, "b,c,d"),
-        value(2, "b"),
-        value(1, "a"),
-    ];
-    let check = || {
-        assert_eq!(shown(0, 9), all);
-        // The base value of the oldest version in the range is older than the range.
-        assert_eq!(shown(3, 3), [value(3, "b,c,d")]);
-        assert_eq!(shown(6, 9), [value(6, "e,f")]);
-        assert_eq!(shown(1, 1), [value(1, "a")]);
-    };
-    check();
-    db.compact_range_cf(&family, None, None).unwrap();
-    check();
-    let mut reversed = Vec::new();
-    let mut iter = db.iter_versions(&family, &between(0, 9)).unwrap();
-    iter.seek_to_last();
-    while iter.valid() {
-        reversed.push(row(&iter).1);
-        iter.prev();
-    }
-    assert_eq!(reversed, [1, 2, 3, 4, 5, 6]);
 }

@@ -1,11 +1,10 @@
-//! A separate directory for the WALs: its owner, and WALs that an open does not read.
+//! A separate directory for the WALs: checkpoints, moves and copies of its database, and RocksDB over it.
 
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 
-use base::filename;
 use dbtest::crash::dump;
 use esker::{CheckpointOptions, Db, Error, ErrorKind, Options, OptionsFile};
 use tempfile::TempDir;
@@ -69,80 +68,6 @@ fn assert_refused<T>(opened: Result<T, Error>, words: &[&str]) {
     for word in words {
         assert!(error.to_string().contains(word), "{error}: no {word}");
     }
-}
-
-#[test]
-fn a_wal_that_is_not_read_is_named_and_not_deleted() {
-    for (written, read) in [("", "/wals"), ("/wals", ""), ("/wals", "/others")] {
-        let fs = memory();
-        let (right, wrong) = (options(&fs, written), options(&fs, read));
-        put(&right, "/db", "a");
-        let place = if written.is_empty() { "/db" } else { written };
-        let before = wals(&fs, place);
-        assert_eq!(before.len(), 1);
-        for _ in 0..2 {
-            assert_refused(Db::open(&wrong, "/db"), &[place, &before[0].0]);
-            assert_refused(Db::open_read_only(&wrong, "/db"), &[place, &before[0].0]);
-            assert_refused(
-                Db::open_as_secondary(&wrong, "/db", "/second"),
-                &[place, &before[0].0],
-            );
-        }
-        assert_eq!(wals(&fs, place), before, "{written} {read}");
-        assert_eq!(keys_in(&right, "/db").unwrap(), "a");
-        // If the rows are in tables, the directory may change, and WALs that are not read stay.
-        let db = Db::open(&right, "/db").unwrap();
-        db.put(b"b", b"value").unwrap();
-        db.flush().unwrap();
-        db.close().unwrap();
-        let before = wals(&fs, place);
-        put(&wrong, "/db", "c");
-        assert_eq!(keys_in(&wrong, "/db").unwrap(), "a b c");
-        assert_eq!(wals(&fs, place), before, "{written} {read}");
-        put(&wrong, "/db", "d");
-        assert_refused(
-            Db::open(&right, "/db"),
-            &[if read.is_empty() { "/db" } else { read }],
-        );
-    }
-}
-
-#[test]
-fn a_wal_dir_has_one_owner_and_a_second_database_is_refused_by_name() {
-    let fs = memory();
-    let shared = options(&fs, "/wals");
-    put(&options(&fs, ""), "/other", "x");
-    let db = Db::open(&shared, "/db").unwrap();
-    db.put(b"a", b"value").unwrap();
-    for dir in ["/other", "/new"] {
-        let error = Db::open(&shared, dir).expect_err("opened in the directory of another");
-        assert_eq!(error.kind(), ErrorKind::LockHeld, "{error}");
-        assert!(error.to_string().contains("/db"), "{error}");
-        let error = Db::destroy(&shared, "/other").expect_err("destroyed in the directory of another");
-        assert_eq!(error.kind(), ErrorKind::LockHeld, "{error}");
-    }
-    db.close().unwrap();
-    let before = wals(&fs, "/wals");
-    let id = fs.read_file(&filename::identity(Path::new("/db"))).unwrap();
-    let id = String::from_utf8(id).unwrap();
-    for dir in ["/other", "/new"] {
-        assert_refused(Db::open(&shared, dir), &["/db", &id, "/wals"]);
-    }
-    assert_refused(Db::open_read_only(&shared, "/other"), &["/db", &id]);
-    assert_refused(Db::open_as_secondary(&shared, "/other", "/second"), &["/db", &id]);
-    assert_refused(Db::destroy(&shared, "/other"), &["/db", &id]);
-    assert_refused(Db::repair(&shared, "/other").map(drop), &["/db", &id]);
-    // A database cannot use the directory of another database either.
-    assert_refused(Db::open(&options(&fs, "/other"), "/db"), &["/other"]);
-    assert_eq!(wals(&fs, "/wals"), before);
-    assert!(!fs.exists(&filename::current(Path::new("/new"))).unwrap());
-    assert_eq!(keys_in(&shared, "/db").unwrap(), "a");
-    assert_eq!(keys_in(&options(&fs, ""), "/other").unwrap(), "x");
-    // After the database that owns the directory of WALs is destroyed, another database may use the
-    // directory.
-    Db::destroy(&shared, "/db").unwrap();
-    put(&shared, "/new", "n");
-    assert_eq!(keys_in(&shared, "/new").unwrap(), "n");
 }
 
 #[test]
@@ -224,38 +149,6 @@ fn a_database_that_moves_or_is_copied_with_its_wals_goes_on() {
     assert_eq!(keys_in(&options(&fs, ""), &path("plain")).unwrap(), "p q");
     let read_only = Db::open_read_only(&with("plain_link"), path("plain")).unwrap();
     assert_eq!(keys(&read_only), "p q");
-}
-
-#[test]
-fn repair_takes_no_wal_of_another_and_passes_over_none() {
-    let fs = memory();
-    let (own, plain) = (options(&fs, "/wals"), options(&fs, ""));
-    put(&own, "/db", "a");
-    let before = wals(&fs, "/wals");
-    fs.remove(&filename::current(Path::new("/db"))).unwrap();
-    // A repair is refused if the database has no table and the directory of WALs in its options has no WAL.
-    assert_refused(Db::repair(&plain, "/db").map(drop), &["/db"]);
-    fs.write_file(&filename::table(Path::new("/db"), 900), b"rot")
-        .unwrap();
-    assert_refused(Db::repair(&plain, "/db").map(drop), &["/wals", &before[0].0]);
-    assert_eq!(wals(&fs, "/wals"), before);
-    Db::repair(&own, "/db").unwrap();
-    assert_eq!(keys_in(&own, "/db").unwrap(), "a");
-    // The previous test is repeated with the two directories exchanged.
-    put(&plain, "/second", "b");
-    let before = wals(&fs, "/second");
-    assert_refused(
-        Db::repair(&options(&fs, "/more"), "/second").map(drop),
-        &["/second"],
-    );
-    fs.create_dir_all(Path::new("/more")).unwrap();
-    fs.write_file(&filename::table(Path::new("/second"), 900), b"rot")
-        .unwrap();
-    assert_refused(
-        Db::repair(&options(&fs, "/more"), "/second").map(drop),
-        &["/second", &before[0].0],
-    );
-    assert_eq!(wals(&fs, "/second"), before);
 }
 
 /// Opens a database with a directory of WALs, puts a row, and prints the keys.

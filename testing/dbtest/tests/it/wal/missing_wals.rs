@@ -1,4 +1,4 @@
-//! Missing WALs: one that is missing in the middle of the sequence, and WALs whose names are not durable yet.
+//! Missing WALs: one that is missing in the middle of the sequence, and those that a MANIFEST still needs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::filename;
 use dbtest::crash::dump;
 use esker::{ColumnFamilyOptions, Db, ErrorKind, Options, RecoveryMode, WriteOptions};
-use vfs::{FileSystem, LogFs, MemFs};
+use vfs::{FileSystem, MemFs};
 
 const DIR: &str = "/db";
 
@@ -196,121 +196,4 @@ fn a_wal_goes_only_when_the_manifest_says_that_it_is_not_needed() {
         assert!(!left.exists(Path::new("/db/lost")).unwrap(), "life {life}");
         db.close().unwrap();
     }
-}
-
-/// A family without rows never records that it needs no older WAL. The drop of the family that needed one does.
-#[test]
-fn the_wals_of_a_dropped_family_go_when_the_manifest_says_so() {
-    let fs = MemFs::new();
-    let options = Options {
-        wal_recovery_mode: RecoveryMode::PointInTime,
-        ..options(&fs)
-    };
-    let db = Db::open(&options, DIR).unwrap();
-    db.create_column_family("idle", &options.column_family).unwrap();
-    let dropped = db
-        .create_column_family("dropped", &options.column_family)
-        .unwrap();
-    db.put_cf(&dropped, b"key", b"value").unwrap();
-    db.put(b"flushed", b"value").unwrap();
-    db.flush().unwrap();
-    db.put(b"logged", b"value").unwrap();
-    db.drop_column_family(&dropped).unwrap();
-    let left = fs.process_death_clone();
-    let survived = Db::open(
-        &Options {
-            fs: Arc::new(left.clone()),
-            ..options
-        },
-        DIR,
-    )
-    .unwrap();
-    assert_eq!(keys(&survived), "flushedlogged");
-    assert!(!left.exists(Path::new("/db/lost")).unwrap());
-}
-
-/// The directory of the WALs is synced once, before the first sync of a WAL is acknowledged, and never for a
-/// write without sync.
-#[test]
-fn the_name_of_a_wal_is_durable_when_its_first_sync_is_acknowledged() {
-    for wal_dir in ["", "/wals"] {
-        let log = LogFs::new(Arc::new(MemFs::new()), "/");
-        let options = Options {
-            create_if_missing: true,
-            wal_dir: wal_dir.to_owned(),
-            fs: Arc::new(log.clone()),
-            ..Options::default()
-        };
-        let db = Db::open(&options, DIR).unwrap();
-        let place = if wal_dir.is_empty() { DIR } else { wal_dir };
-        let synced = |log: &LogFs| {
-            let text = log.take();
-            let is_sync = |line: &&str| {
-                line.contains("sync_dir") && line.trim_end().ends_with(place.trim_start_matches('/'))
-            };
-            text.lines().filter(is_sync).count()
-        };
-        synced(&log);
-        let family = db.default_column_family();
-        let write = |sync: bool| {
-            let options = WriteOptions {
-                sync,
-                ..WriteOptions::default()
-            };
-            db.put_cf_opt(&family, b"key", b"value", &options).unwrap();
-        };
-        for _ in 0..3 {
-            write(false);
-            assert_eq!(synced(&log), 0, "{place}: without sync");
-            write(true);
-            assert_eq!(synced(&log), 1, "{place}: the first sync");
-            write(true);
-            assert_eq!(synced(&log), 0, "{place}: the second sync");
-            // The flush begins the next WAL, whose first sync is checked like that of the previous WAL.
-            db.flush().unwrap();
-            synced(&log);
-        }
-        assert_eq!(
-            db.get_cf(&family, b"key").unwrap().as_deref(),
-            Some(&b"value"[..])
-        );
-        db.close().unwrap();
-    }
-}
-
-/// A WAL that a full memtable begins is not synced either, so its name need not be durable.
-#[test]
-fn writes_without_sync_begin_wals_and_sync_no_directory() {
-    let mem = MemFs::new();
-    let log = LogFs::new(Arc::new(mem.clone()), "/");
-    let mut options = Options {
-        create_if_missing: true,
-        wal_dir: "/wals".to_owned(),
-        fs: Arc::new(log.clone()),
-        ..Options::default()
-    };
-    options.column_family.write_buffer_size = 64 << 10;
-    options.column_family.max_write_buffer_number = 20;
-    let db = Db::open(&options, DIR).unwrap();
-    // The memtables stay in memory: a flush may sync the WALs.
-    db.pause_background_work().unwrap();
-    log.take();
-    for key in 0..30u8 {
-        db.put(&[key], [b'v'; 20_000]).unwrap();
-    }
-    let begun = mem.list(Path::new("/wals")).unwrap().into_iter();
-    let begun = begun.filter(|name| name.ends_with(".log")).count();
-    assert!(begun > 3, "{begun} WALs");
-    let text = log.take();
-    let syncs = text.lines().filter(|line| line.contains("sync_dir"));
-    assert_eq!(syncs.collect::<Vec<_>>(), Vec::<&str>::new());
-    let options = WriteOptions {
-        sync: true,
-        ..WriteOptions::default()
-    };
-    db.put_cf_opt(&db.default_column_family(), b"last", b"value", &options)
-        .unwrap();
-    assert!(log.take().contains("sync_dir"));
-    db.continue_background_work().unwrap();
-    db.close().unwrap();
 }

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use dbtest::by_hand::flush;
 use dbtest::crash::dump;
-use dbtest::settings;
 use esker::option_table::OptionTable;
-use esker::{ColumnFamilyOptions, Db, ErrorKind, MemtableFactory, Options, ReadOptions};
+use esker::{Db, MemtableFactory, Options, ReadOptions};
 use tempfile::TempDir;
 use testkit::oracle;
 
@@ -93,46 +92,6 @@ fn a_vector_reads_as_a_skip_list_does() {
     for memtables in ["vector", "skip_list:16"] {
         let db = Db::open(&options(memtables), vector.path()).unwrap();
         assert_eq!(dump(&db).unwrap(), expected);
-    }
-}
-
-#[test]
-fn what_cannot_be_is_refused_by_name() {
-    let dir = TempDir::new().unwrap();
-    let concurrent = Options {
-        allow_concurrent_memtable_write: true,
-        ..options("vector")
-    };
-    let error = Db::open(&concurrent, dir.path()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    let message = error.to_string();
-    assert!(
-        message.contains("Memtable doesn't concurrent writes (allow_concurrent_memtable_write)"),
-        "{message}"
-    );
-    let plain = Options {
-        create_if_missing: true,
-        ..Options::default()
-    };
-    let db = Db::open(&plain, dir.path()).unwrap();
-    let vector = ColumnFamilyOptions {
-        memtable_factory: MemtableFactory::Vector { count: 0 },
-        ..ColumnFamilyOptions::default()
-    };
-    let error = db.create_column_family("other", &vector).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    for name in [
-        "prefix_hash",
-        "hash_linkedlist",
-        "cuckoo",
-        "HashSkipListRepFactory",
-    ] {
-        let mut options = Options::default();
-        let error = settings::set(&mut options, "memtable_factory", name).unwrap_err();
-        assert!(
-            error.to_string().contains(&format!("memtable_factory={name}")),
-            "{error}"
-        );
     }
 }
 

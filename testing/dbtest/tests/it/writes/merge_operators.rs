@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use base::merge::{MergeOperator, StringAppend, builtin};
+use base::merge::{StringAppend, builtin};
 use dbtest::by_hand::flush;
-use esker::{Db, ErrorKind, Options, WriteOptions};
+use esker::{Db, Options, WriteOptions};
 use tempfile::TempDir;
 use testkit::oracle;
-use vfs::MemFs;
 
 const NAMES: [&str; 6] = [
     "max",
@@ -109,49 +108,4 @@ fn operators_come_out_of_the_options_file_and_merge_as_rocksdb_does() {
             String::from_utf8_lossy(&output.stderr)
         );
     }
-}
-
-#[test]
-fn the_delimiter_given_last_is_the_one_written_down() {
-    let options = |operator: Option<Arc<dyn MergeOperator>>, fs: &Arc<MemFs>| {
-        let mut options = Options {
-            create_if_missing: true,
-            fs: fs.clone(),
-            ..Options::default()
-        };
-        options.column_family.merge_operator = operator;
-        options
-    };
-    let fs = Arc::new(MemFs::new());
-    let with = |delimiter: &str| Some(Arc::new(StringAppend::new(delimiter)) as Arc<dyn MergeOperator>);
-    let write = WriteOptions::default();
-    for (given, joined) in [
-        (with(";"), "a;b"),
-        (None, "a;b"),
-        (with(","), "a,b"),
-        (None, "a,b"),
-        (with(" # "), "a # b"),
-        (None, "a # b"),
-    ] {
-        let db = Db::open(&options(given, &fs), "/db").unwrap();
-        let family = db.default_column_family();
-        db.delete(b"k").unwrap();
-        db.merge_cf_opt(&family, b"k", b"a", &write).unwrap();
-        db.merge_cf_opt(&family, b"k", b"b", &write).unwrap();
-        assert_eq!(db.get(b"k").unwrap().unwrap(), joined.as_bytes());
-    }
-}
-
-#[test]
-fn what_is_no_list_of_numbers_fails_the_read() {
-    let mut options = Options {
-        create_if_missing: true,
-        fs: Arc::new(MemFs::new()),
-        ..Options::default()
-    };
-    options.column_family.merge_operator = builtin("MergeSortOperator");
-    let db = Db::open(&options, "/db").unwrap();
-    let family = db.default_column_family();
-    db.merge_cf(&family, b"k", b"1,x").unwrap();
-    assert_eq!(db.get(b"k").unwrap_err().kind(), ErrorKind::MergeFailed);
 }

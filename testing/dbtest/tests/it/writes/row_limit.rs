@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dbtest::by_hand::{compact, everything, flush, flush_and_settle, rewrite};
+use dbtest::by_hand::{compact, flush, rewrite};
 use dbtest::events::Recorder;
 use esker::{
     CompactionFilter, CompactionFilterFactory, Db, Decision, Error, ErrorKind, Event, FilterContext,
-    IngestExternalFileOptions, MergeOperator, Options, ReadOptions, RowLimit, RowTooLargeOutcome,
-    SstFileWriter, ValueType, WriteBatch, WriteBatchWithIndex, WriteOptions,
+    MergeOperator, Options, ReadOptions, RowLimit, RowTooLargeOutcome, ValueType, WriteBatch,
+    WriteBatchWithIndex, WriteOptions,
 };
 use testkit::rng::{self, TestRng};
 use vfs::{FaultFs, FileSystem, MemFs, UnsyncedPolicy};
@@ -109,96 +109,6 @@ fn the_longest_row_is_taken_and_one_byte_more_is_not() {
     assert_eq!(rows(&Db::open(&options, DIR).unwrap()), expected);
 }
 
-#[test]
-fn an_sst_file_writer_takes_the_longest_row_and_none_beyond() {
-    let fs = MemFs::new();
-    let (options, _) = options(&fs);
-    let mut writer = SstFileWriter::new(&lowered(&options));
-    writer.open("/file.sst").unwrap();
-    writer.put(b"a", [b'v'; LOW]).unwrap();
-    refused("put", writer.put(b"b", [0; LOW + 1]), "value");
-    refused("key", writer.put([b'b'; LOW_KEY + 1], b"v"), "key");
-    refused("merge", writer.merge(b"b", [0; LOW + 1]), "value");
-    refused("delete", writer.delete([b'b'; LOW_KEY + 1]), "key");
-    refused(
-        "delete_range",
-        writer.delete_range(b"b", [b'c'; LOW_KEY + 1]),
-        "key",
-    );
-    writer.put(b"z", b"last").unwrap();
-    let file = writer.finish().unwrap();
-    let db = Db::open(&lowered(&options), DIR).unwrap();
-    db.ingest_external_file(&[file.file_path], &IngestExternalFileOptions::default())
-        .unwrap();
-    assert_eq!(
-        rows(&db),
-        BTreeMap::from([(b"a".to_vec(), LOW), (b"z".to_vec(), 4)])
-    );
-}
-
-#[test]
-fn files_with_a_row_beyond_the_limit_are_not_taken() {
-    let fs = MemFs::new();
-    let (wide, _) = options(&fs);
-    let ingest = |file: &dyn Fn(&mut SstFileWriter)| {
-        let mut writer = SstFileWriter::new(&wide);
-        writer.open("/file.sst").unwrap();
-        for number in 0..50u8 {
-            writer.put(&[b'a', number], &[number; 50]).unwrap();
-        }
-        file(&mut writer);
-        writer.put(b"z", b"last").unwrap();
-        let file = writer.finish().unwrap();
-        let db = Db::open(&lowered(&wide), DIR).unwrap();
-        let ingested = db.ingest_external_file(&[file.file_path], &IngestExternalFileOptions::default());
-        let taken = rows(&db).len();
-        db.close().unwrap();
-        Db::destroy(&wide, DIR).unwrap();
-        (ingested, taken)
-    };
-    let (ingested, taken) = ingest(&|writer| writer.put(b"b", &[0; LOW]).unwrap());
-    ingested.unwrap();
-    assert_eq!(taken, 52);
-    type More = fn(&mut SstFileWriter);
-    let more: [(&str, &str, More); 4] = [
-        ("value", "value is too large", |writer| {
-            writer.put(b"b", &[0; LOW + 1]).unwrap();
-        }),
-        ("operand", "row 'b' of the file", |writer| {
-            writer.merge(b"b", &[0; LOW + 1]).unwrap();
-        }),
-        ("key", "key is too large", |writer| {
-            writer.put(&[b'b'; LOW_KEY + 1], b"v").unwrap();
-        }),
-        ("range", "key is too large", |writer| {
-            writer.delete_range(b"b", &[b'c'; LOW_KEY + 1]).unwrap();
-        }),
-    ];
-    for (what, text, more) in more {
-        let (ingested, taken) = ingest(&more);
-        let error = ingested.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{what}: {error}");
-        assert!(error.to_string().contains(text), "{what}: {error}");
-        assert_eq!(taken, 0, "{what}");
-    }
-
-    let source = Db::open(&wide, "/source").unwrap();
-    source.put(b"a", b"1").unwrap();
-    source.put(b"b", [0; LOW + 1]).unwrap();
-    let exported = source
-        .export_column_family(&source.default_column_family(), "/export")
-        .unwrap();
-    let db = Db::open(&lowered(&wide), DIR).unwrap();
-    let error = db
-        .create_column_family_with_import("imported", &wide.column_family, &[&exported], &Default::default())
-        .unwrap_err();
-    assert!(
-        error.to_string().contains("value is too large: 101 bytes"),
-        "{error}"
-    );
-    assert!(db.column_family("imported").is_none());
-}
-
 /// A merge operator that concatenates all operands.
 struct Append;
 
@@ -215,74 +125,6 @@ impl MergeOperator for Append {
     fn partial_merge(&self, _key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
         Some([older, newer].concat())
     }
-}
-
-#[test]
-fn what_merges_to_more_than_the_limit_is_an_error_of_its_row_alone() {
-    let fs = MemFs::new();
-    let (options, _) = options(&fs);
-    let mut options = lowered(&options);
-    options.column_family.merge_operator = Some(Arc::new(Append));
-    let db = Db::open(&options, DIR).unwrap();
-    let family = &db.default_column_family();
-    let write = &WriteOptions::default();
-    let fails = |db: &Db, key: &[u8]| {
-        let error = db.get(key).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::MergeFailed, "{error}");
-        assert!(error.to_string().contains("value is too large"), "{error}");
-        let read = ReadOptions::default();
-        let many = db.multi_get_cf_opt(&db.default_column_family(), &[b"fits", key], &read);
-        assert_eq!(many[0].as_ref().unwrap().as_ref().map(Vec::len), Some(LOW));
-        assert_eq!(many[1].as_ref().unwrap_err().kind(), ErrorKind::MergeFailed);
-        let mut iter = db.iter_opt(&read);
-        iter.seek(key);
-        assert!(!iter.valid());
-        assert_eq!(iter.status().unwrap_err().kind(), ErrorKind::MergeFailed);
-    };
-    db.put(b"over", [b'o'; LOW / 2]).unwrap();
-    for (key, len) in [(b"fits", LOW / 2), (b"over", LOW / 2), (b"none", LOW / 2 + 1)] {
-        // The merge operands are in memtables and in tables, with and without a base value, and several of
-        // them in one table.
-        for _ in 0..2 {
-            db.merge_cf_opt(family, key, vec![b'm'; len], write).unwrap();
-            flush(&db);
-        }
-    }
-    for key in [b"over", b"none"] {
-        fails(&db, key);
-    }
-    for _ in 0..2 {
-        rewrite(&db);
-        assert_eq!(db.get(b"fits").unwrap().unwrap(), vec![b'm'; LOW]);
-        for key in [b"over", b"none"] {
-            fails(&db, key);
-        }
-        db.put(b"other", b"1").unwrap();
-        flush(&db);
-    }
-    db.wait_for_compact().unwrap();
-    db.close().unwrap();
-    // An open with a higher limit for rows shows that no operand is lost.
-    let wide = Options {
-        row_limit: RowLimit::MAX,
-        ..options.clone()
-    };
-    let db = Db::open(&wide, DIR).unwrap();
-    let over = [vec![b'o'; LOW / 2], vec![b'm'; LOW]].concat();
-    assert_eq!(db.get(b"over").unwrap().unwrap(), over);
-    assert_eq!(db.get(b"none").unwrap().unwrap(), vec![b'm'; LOW + 2]);
-    db.close().unwrap();
-    let db = Db::open(&options, DIR).unwrap();
-    fails(&db, b"over");
-    db.put(b"over", b"new").unwrap();
-    db.delete(b"none").unwrap();
-    rewrite(&db);
-    let expected = [
-        (b"fits".to_vec(), LOW),
-        (b"other".to_vec(), 1),
-        (b"over".to_vec(), 3),
-    ];
-    assert_eq!(rows(&db), BTreeMap::from(expected));
 }
 
 /// A filter that makes values beginning with `l` longer than the limit, and others shorter.
@@ -343,143 +185,6 @@ fn a_filter_that_makes_a_row_too_large_is_overruled() {
         "{told:?}"
     );
     db.put(b"d", b"after").unwrap();
-}
-
-/// A database with tables written under the limit of `options`: a row above the lowered limit is in a file
-/// below others.
-fn with_a_large_row(options: &Options) -> Vec<u8> {
-    let large = b"m large".to_vec();
-    let db = Db::open(options, DIR).unwrap();
-    for key in [&b"a"[..], &large, b"z"] {
-        db.put(key, &[b'v'; LOW + 1][..if key == large { LOW + 1 } else { 1 }])
-            .unwrap();
-    }
-    flush(&db);
-    compact(&db);
-    db.close().unwrap();
-    large
-}
-
-#[test]
-fn a_compaction_that_meets_a_larger_row_leaves_its_file_alone() {
-    for style in ["level", "universal"] {
-        let fs = MemFs::new();
-        let (mut wide, events) = options(&fs);
-        if style == "universal" {
-            wide.column_family.compaction_style = esker::CompactionStyle::Universal;
-        }
-        wide.column_family.level0_file_num_compaction_trigger = 2;
-        wide.column_family.level0_slowdown_writes_trigger = 3;
-        wide.column_family.level0_stop_writes_trigger = 4;
-        let large = with_a_large_row(&wide);
-        let db = Db::open(&lowered(&wide), DIR).unwrap();
-        let family = &db.default_column_family();
-        let held = db.live_files();
-        assert_eq!(held.len(), 1);
-        let held = held[0].number;
-        // The row above the lowered limit can be read.
-        assert_eq!(db.get(&large).unwrap().unwrap(), [b'v'; LOW + 1]);
-        let at_once = WriteOptions {
-            no_slowdown: true,
-            ..WriteOptions::default()
-        };
-        // Although the large row cannot be rewritten, compactions come to an end, and writes neither wait nor
-        // fail.
-        for round in 0..20u8 {
-            let put = |key: &[u8], value: &[u8]| db.put_cf_opt(family, key, value, &at_once).unwrap();
-            for key in 0..10u8 {
-                put(&[b'a' + 2 * key, round], &[round; 20]);
-            }
-            put(b"b", &[round; 30]);
-            flush_and_settle(&db);
-        }
-        db.put(b"c", b"written").unwrap();
-        assert_eq!(
-            db.property(family, "rocksdb.background-errors").as_deref(),
-            Some("0")
-        );
-        assert!(db.live_files().iter().any(|file| file.number == held), "{style}");
-        let named = told(&events);
-        assert_eq!(
-            named,
-            [(large.clone(), RowTooLargeOutcome::FileLeftAlone)],
-            "{style}"
-        );
-        let count = rows(&db).len();
-        assert_eq!(count, 3 + 2 + 200, "{style}");
-        // A manual compaction returns the error of the large row, and the database continues.
-        let error = db
-            .compact_range_cf_opt(family, None, None, &everything())
-            .unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
-        for part in [
-            "row 'm large'",
-            "value is too large: 101 bytes, at most 100",
-            ".sst",
-        ] {
-            assert!(error.to_string().contains(part), "{error}");
-        }
-        db.put(b"c", b"and more").unwrap();
-        flush(&db);
-        // After the large row is deleted, its file can be compacted like any other.
-        db.delete(&large).unwrap();
-        rewrite(&db);
-        assert!(!db.live_files().iter().any(|file| file.number == held), "{style}");
-        assert_eq!(rows(&db).len(), count - 1, "{style}");
-        db.close().unwrap();
-        assert_eq!(rows(&Db::open(&lowered(&wide), DIR).unwrap()).len(), count - 1);
-    }
-}
-
-#[test]
-fn a_larger_range_deletion_leaves_its_file_alone() {
-    let fs = MemFs::new();
-    let (mut wide, events) = options(&fs);
-    // Automatic compactions are off, because one would drop the file that the range deletion covers, and the
-    // range deletion with it.
-    wide.column_family.disable_auto_compactions = true;
-    let db = Db::open(&wide, DIR).unwrap();
-    let family = &db.default_column_family();
-    db.put(b"b", b"1").unwrap();
-    flush(&db);
-    // The file with the large row is moved to the last level, so that the range deletion is needed in all
-    // other levels.
-    let number = db.live_files()[0].number;
-    db.compact_files(family, &[number], 6, &Default::default())
-        .unwrap();
-    assert_eq!(db.live_files()[0].level, 6);
-    let end = [b'c'; LOW_KEY + 1];
-    db.delete_range_cf(family, b"a", end).unwrap();
-    flush(&db);
-    db.close().unwrap();
-    let db = Db::open(&lowered(&wide), DIR).unwrap();
-    let family = &db.default_column_family();
-    let level_0 = |db: &Db| {
-        let files = db.live_files().into_iter().filter(|file| file.level == 0);
-        files.map(|file| file.number).collect::<Vec<u64>>()
-    };
-    let held = level_0(&db)[0];
-    db.put(b"b2", b"2").unwrap();
-    flush(&db);
-    let error = db
-        .compact_files(family, &level_0(&db), 1, &Default::default())
-        .unwrap_err();
-    assert!(error.to_string().contains("key is too large"), "{error}");
-    assert_eq!(
-        told(&events),
-        [(b"a".to_vec(), RowTooLargeOutcome::FileLeftAlone)]
-    );
-    let paths = events.all().into_iter().filter_map(|event| match event {
-        Event::RowTooLarge { path, .. } => Some(path),
-        _ => None,
-    });
-    assert_eq!(paths.collect::<Vec<_>>(), [format!("{DIR}/{held:06}.sst")]);
-    db.put(b"d", b"3").unwrap();
-    assert_eq!(rows(&db).len(), 2);
-    // Once it reaches the last level the range deletion is no longer needed.
-    rewrite(&db);
-    assert_eq!(rows(&db).len(), 2);
-    assert!(!db.live_files().iter().any(|file| file.number == held));
 }
 
 /// Writes rows to a database under `options` and closes it without a flush: they are in its WAL.
