@@ -136,10 +136,12 @@ api!(
     }
 );
 
-// Reads see the newest row of a key, even if the index keeps older rows; the batch has all rows.
+// The C interface shows no single entries of the index: reads have the same results in either mode.
 api!(
-    fn rocksdb_writebatch_wi_create(_reserved: usize, _overwrite: u8) -> *mut rocksdb_writebatch_wi_t {
-        owned(WriteBatchWithIndex::new())
+    fn rocksdb_writebatch_wi_create(_reserved: usize, overwrite: u8) -> *mut rocksdb_writebatch_wi_t {
+        let mut index = WriteBatchWithIndex::new();
+        index.set_overwrite_key(overwrite != 0);
+        owned(index)
     }
 );
 
@@ -147,7 +149,7 @@ api!(
     fn rocksdb_writebatch_wi_create_with_params(
         comparator: *mut rocksdb_comparator_t,
         _reserved: usize,
-        _overwrite: u8,
+        overwrite: u8,
         max_bytes: usize,
         _protection: usize,
     ) -> *mut rocksdb_writebatch_wi_t {
@@ -157,6 +159,7 @@ api!(
                 WriteBatchWithIndex::with_comparator(order.0.user())
             });
         index.set_max_bytes(max_bytes);
+        index.set_overwrite_key(overwrite != 0);
         owned(index)
     }
 );

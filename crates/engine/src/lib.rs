@@ -216,6 +216,7 @@ pub use ttl::{DbWithTtl, FamilyTtl, TtlIterator, TtlOptions};
 pub use vfs::io_stats::{self, IoStats};
 pub use vfs::rate_limiter::{IoPriority, OpType, RateLimiter, RateLimiterMode, RateLimiterOptions};
 pub use vfs::{FileOperation, Op as FileOperationType};
+pub use write::batch_entries::{BatchEntries, BatchEntry, BatchEntryKind};
 pub use write::batch_index::{BatchValue, WriteBatchWithIndex};
 pub use write::predecessor::wal_before;
 pub use write::two_phase::RecoveredTransaction;

@@ -93,7 +93,6 @@ struct Limited<B> {
     max_bytes: u64,
     /// The end of the part of the batch that goes into the WAL: its bytes, its operations and their kinds.
     wal_end: Option<(usize, u32, i64)>,
-    index: Index,
     lent: Lent,
     /// The number of changes so far.
     changes: u64,
@@ -109,15 +108,6 @@ impl Drop for Lent {
     }
 }
 
-/// The order of the index of a batch.
-#[derive(Clone)]
-pub struct Index {
-    /// True if the index keeps only the last operation on a key.
-    pub overwrites: bool,
-    /// The order of the keys of operations without a family.
-    pub comparator: UserComparator,
-}
-
 /// A batch of either kind. One thread at a time uses it.
 pub struct BatchOf<B>(Mutex<Limited<B>>);
 
@@ -130,30 +120,13 @@ pub type IndexedBatch = BatchOf<WriteBatchWithIndex>;
 impl<B: Operations> BatchOf<B> {
     /// Returns the object of a batch.
     pub fn new(batch: B) -> BatchOf<B> {
-        BatchOf::with_index(
-            batch,
-            Index {
-                overwrites: false,
-                comparator: UserComparator::Bytewise,
-            },
-        )
-    }
-
-    /// Returns the object of a batch whose index has the order `index`.
-    fn with_index(batch: B, index: Index) -> BatchOf<B> {
         BatchOf(Mutex::new(Limited {
             batch,
             max_bytes: 0,
             wal_end: None,
-            index,
             lent: Lent::default(),
             changes: 0,
         }))
-    }
-
-    /// Returns the order of the index.
-    pub fn index(&self) -> Index {
-        self.0.lock().index.clone()
     }
 
     /// Runs `act` with the batch.
@@ -498,21 +471,15 @@ impl<'e> Visitor<'e> {
 }
 
 fn new_indexed(overwrites: bool, comparator: UserComparator) -> Result<jlong> {
-    let batch = WriteBatchWithIndex::with_comparator(comparator.clone());
-    Ok(handles::insert(BatchOf::with_index(
-        batch,
-        Index {
-            overwrites,
-            comparator,
-        },
-    )))
+    let mut batch = WriteBatchWithIndex::with_comparator(comparator);
+    batch.set_overwrite_key(overwrites);
+    Ok(handles::insert(BatchOf::new(batch)))
 }
 
 native!("WriteBatchWithIndex_newWriteBatchWithIndex" "" fn(env) -> i64 {
     new_indexed(false, UserComparator::Bytewise)
 });
 
-// Reads see the newest row of a key, even if the index keeps older rows.
 native!("WriteBatchWithIndex_newWriteBatchWithIndex" "Z" fn(env, overwrite: bool) -> i64 {
     new_indexed(overwrite, UserComparator::Bytewise)
 });

@@ -591,6 +591,7 @@ native!("Transaction_getWriteBatch" "J" fn(env, handle: i64) -> i64 {
     let object = handles::get::<TransactionObject>(handle)?;
     let mut parts = object.inner.lock();
     let mut copy = esker::WriteBatchWithIndex::new();
+    copy.set_overwrite_key(true);
     copy.append(parts.transaction.write_batch());
     let lent = handles::insert(BatchOf::new(copy));
     parts.lent.push(lent);

@@ -224,8 +224,10 @@ impl Transaction {
     }
 
     /// The rows that the transaction writes, to read and to add to: RocksDB's `GetWriteBatch`. Rows added
-    /// there are neither locked nor tracked nor counted. Rows that were prepared stay in it.
+    /// there are neither locked nor tracked nor counted. Rows that were prepared stay in it. Its
+    /// [entries](WriteBatchWithIndex::entries) are those of RocksDB's overwrite mode, as there.
     pub fn indexed_batch(&mut self) -> &mut WriteBatchWithIndex {
+        self.batch.set_overwrite_key(true);
         &mut self.batch
     }
 

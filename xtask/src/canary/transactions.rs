@@ -131,6 +131,27 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-txn", "late_writes::"]),
     },
     Canary {
+        name: "a merge replaces the newest entry of its key in overwrite mode",
+        file: "crates/engine/src/write/batch_entries.rs",
+        right: "newer.is_some_and(|newer| newer != BatchEntryKind::Merge)",
+        wrong: "newer.is_some_and(|newer| newer != BatchEntryKind::PutEntity)",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "batch_entries::"]),
+    },
+    Canary {
+        name: "the entries of a batch grow while they are iterated over",
+        file: "crates/engine/src/write/batch_entries.rs",
+        right: "            if row.seqno <= self.limit\n",
+        wrong: "            if row.seqno <= MAX_SEQNO\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "batch_entries::"]),
+    },
+    Canary {
+        name: "a walk back through the entries of a batch begins at a key's newest",
+        file: "crates/engine/src/write/batch_entries.rs",
+        right: "                self.at = self.rows.len() - 1;\n",
+        wrong: "                self.at = 0;\n",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "batch_entries::"]),
+    },
+    Canary {
         name: "the batch of a prepared transaction gives up its rows",
         file: "crates/engine/src/write/batch_index.rs",
         right: "            && point.len < sealed.len\n",

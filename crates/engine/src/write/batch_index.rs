@@ -23,6 +23,7 @@ use base::merge::MergeOperator;
 use base::{Error, ErrorKind, Kind, MAX_SEQNO, Result, UserComparator};
 use memtable::{Memtable, MemtableOptions};
 
+use super::batch_entries::BatchEntries;
 use super::pipeline::{check_row, deletion_kind};
 use crate::batch::operation::HEADER_LEN;
 use crate::batch::write_batch::{SavePoint, WriteBatch};
@@ -108,6 +109,7 @@ pub struct WriteBatchWithIndex {
     sealed: Option<SavePoint>,
     /// The order of the default family's keys in reads without a family; `None`: bytewise.
     backup_comparator: Option<UserComparator>,
+    overwrites: bool,
     families: RefCell<HashMap<u32, FamilyIndex>>,
 }
 
@@ -134,6 +136,14 @@ impl WriteBatchWithIndex {
     /// Limits the size of the batch in bytes, as [`WriteBatch::set_max_bytes`] does.
     pub fn set_max_bytes(&mut self, max_bytes: usize) {
         self.batch.set_max_bytes(max_bytes);
+    }
+
+    /// Sets RocksDB's `overwrite_key`: among the [entries](Self::entries) of a key, an operation other than a
+    /// merge replaces the newest one instead of being one more. Every operation stays in the batch, counts in
+    /// [`count`](Self::count) and is written, and reads of values have the same results in either mode.
+    /// Default: false.
+    pub fn set_overwrite_key(&mut self, overwrite_key: bool) {
+        self.overwrites = overwrite_key;
     }
 
     /// The operations, whose number and order must stay.
@@ -329,14 +339,7 @@ impl WriteBatchWithIndex {
         operator: Option<&dyn MergeOperator>,
     ) -> Result<BatchValue> {
         let key = key.as_ref();
-        let view = match family {
-            Some(family) => self.view(&family.0)?,
-            None => {
-                let user = self.backup_comparator.clone().unwrap_or(UserComparator::Bytewise);
-                self.view_of(DEFAULT_FAMILY_ID, &InternalComparator::new(user), None)?
-            }
-        };
-        let Some(view) = view else {
+        let Some(view) = self.view_alone(family)? else {
             return Ok(BatchValue::Absent);
         };
         if view.table.comparator().user().timestamp_size() > 0 {
@@ -447,6 +450,28 @@ impl WriteBatchWithIndex {
         let mut iter = db.inner().iterator_with(view, &family.0, options);
         iter.keep_open(db);
         Ok(iter)
+    }
+
+    /// The operations of the batch on keys of `family`, or of the default family, one by one in the order of
+    /// the keys: RocksDB's `NewIterator`. Costs an index of the operations added since the last read of the
+    /// family.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for operations that `family` cannot take, and if one was
+    /// [refused](WriteBatch::status) for its size.
+    pub fn entries(&self, family: Option<&ColumnFamily>) -> Result<BatchEntries> {
+        Ok(BatchEntries::new(self.view_alone(family)?, self.overwrites))
+    }
+
+    /// The current rows of the batch for `family`, or for the default family; `None` if there are none.
+    fn view_alone(&self, family: Option<&ColumnFamily>) -> Result<Option<BatchView>> {
+        match family {
+            Some(family) => self.view(&family.0),
+            None => {
+                let user = self.backup_comparator.clone().unwrap_or(UserComparator::Bytewise);
+                self.view_of(DEFAULT_FAMILY_ID, &InternalComparator::new(user), None)
+            }
+        }
     }
 
     /// The current rows of the batch for `family`; `None` if there are none.

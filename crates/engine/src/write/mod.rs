@@ -1,5 +1,6 @@
 //! The write path: from the user to WAL and memtable.
 
+pub mod batch_entries;
 pub mod batch_index;
 pub(crate) mod commit;
 pub(crate) mod guard;

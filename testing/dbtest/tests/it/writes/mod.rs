@@ -1,5 +1,6 @@
 //! Writes, and the memtables that hold them.
 
+mod batch_entries;
 mod batch_index;
 mod concurrent_inserts;
 mod memtable_factory;
