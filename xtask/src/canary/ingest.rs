@@ -14,6 +14,13 @@ pub(super) const CANARIES: &[Canary] = &[
         caught_by: Tests(&["-p", "esker-compact", "--test", "it", "picker::"]),
     },
     Canary {
+        name: "an import leaves older WALs unsynced",
+        file: "crates/engine/src/ingest/import.rs",
+        right: "            self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;\n",
+        wrong: "",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "ingest::import::"]),
+    },
+    Canary {
         name: "a table in L0 spans the number of a file that is ingested",
         file: "crates/engine/src/ingest/commit.rs",
         right: "        if numbered && (in_memory || in_level0) {\n",

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use base::user_code::catch_or_fail;
 use base::{Error, ErrorKind, Result, Temperature, filename};
@@ -34,6 +35,7 @@ impl Db {
     /// sequence number rises to the highest of them if that is higher.
     ///
     /// After an error the family does not exist, and no file was changed. A crash may leave the family empty.
+    /// Rows that were written before are durable when the family has its files: costs a sync of the WAL.
     ///
     /// # Errors
     /// `InvalidArgument` for another comparator than that of `options`, for no files at all, for levels that
@@ -88,6 +90,9 @@ impl DbInner {
         // A panic ends only this import: files and family are removed, as after every error.
         let imported = catch_or_fail(|| {
             self.stage_exports(&mut prepared, metadatas)?;
+            // The family needs no WAL before its first. If the end of one were lost while the family's tables
+            // survive, recovery would find tables ahead of WALs.
+            self.sync_wal(self.wal_tail.records.load(Ordering::Acquire))?;
             self.install_exports(&prepared, metadatas, &mut recorded)
         });
         match imported {
