@@ -47,7 +47,7 @@ pub trait Comparator: Send + Sync + 'static {
         true
     }
 
-    /// Compares two user keys, timestamps included. Keys of the same bytes are equal; the engine may find them so
+    /// Compares two user keys, timestamps included. Keys of the same bytes are equal, which the engine may find
     /// without a call.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
 
