@@ -312,6 +312,14 @@ flags::flags! {
     cost_write_buffer_to_cache: bool = false;
     /// Charges the memory of open tables to the block cache.
     charge_table_reader: bool = false;
+    /// Charges the blocks that wait for a compression dictionary to the block cache.
+    charge_compression_dictionary_building_buffer: bool = false;
+    /// Charges the memory of filters while they are built to the block cache.
+    charge_filter_construction: bool = false;
+    /// Charges the records of tables to the block cache.
+    charge_file_metadata: bool = false;
+    /// Charges the usage of the blob cache to the block cache.
+    charge_blob_cache: bool = false;
     /// Blocks that the block cache evicts go to a compressed secondary cache.
     use_compressed_secondary_cache: bool = false;
     /// Bytes of the secondary cache.

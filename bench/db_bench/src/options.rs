@@ -206,10 +206,20 @@ fn set_caches(flags: &Flags, family: &mut ColumnFamilyOptions) -> Result<()> {
 
 /// The memory besides blocks that is charged to the block cache.
 fn cache_usage(flags: &Flags) -> CacheUsageOptions {
-    match flags.charge_table_reader {
-        true => CacheUsageOptions::charging(CacheEntryRole::BlockBasedTableReader),
-        false => CacheUsageOptions::default(),
-    }
+    let roles = [
+        (
+            CacheEntryRole::CompressionDictionaryBuildingBuffer,
+            flags.charge_compression_dictionary_building_buffer,
+        ),
+        (
+            CacheEntryRole::FilterConstruction,
+            flags.charge_filter_construction,
+        ),
+        (CacheEntryRole::BlockBasedTableReader, flags.charge_table_reader),
+        (CacheEntryRole::FileMetadata, flags.charge_file_metadata),
+        (CacheEntryRole::BlobCache, flags.charge_blob_cache),
+    ];
+    CacheUsageOptions::of_roles(roles)
 }
 
 /// The cache of values in blob files, which may be the block cache.
@@ -365,6 +375,7 @@ mod tests {
     use ::flags::{FlagSet, Parsed, parse, rocksdb};
 
     use super::*;
+    use esker::Charged;
 
     fn options(line: &str) -> Result<Options> {
         let args: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
@@ -375,11 +386,25 @@ mod tests {
     }
 
     #[test]
-    fn open_tables_are_charged_if_asked() {
-        let usage = |line: &str| options(line).unwrap().column_family.table.cache_usage_options;
-        assert_eq!(usage(""), CacheUsageOptions::default());
-        let charging = CacheUsageOptions::charging(CacheEntryRole::BlockBasedTableReader);
-        assert_eq!(usage("--charge_table_reader"), charging);
+    fn memory_is_charged_if_asked() {
+        let charged = |line: &str| {
+            let usage = options(line).unwrap().column_family.table.cache_usage_options;
+            assert_eq!(usage.options_overrides.len(), 5);
+            let charged = usage.options_overrides.into_iter();
+            let charged = charged.filter(|(_, charged)| *charged == Charged::Enabled);
+            charged.map(|(role, _)| role.name()).collect::<Vec<_>>()
+        };
+        assert_eq!(charged(""), [""; 0]);
+        assert_eq!(charged("--charge_table_reader"), ["BlockBasedTableReader"]);
+        assert_eq!(
+            charged("--charge_file_metadata --charge_filter_construction"),
+            ["FilterConstruction", "FileMetadata"]
+        );
+        let line = "--charge_compression_dictionary_building_buffer --charge_blob_cache";
+        assert_eq!(
+            charged(line),
+            ["CompressionDictionaryBuildingBuffer", "BlobCache"]
+        );
     }
 
     #[test]

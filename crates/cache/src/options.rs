@@ -126,8 +126,18 @@ pub enum EntryRole {
     CompressionDictionary,
     /// A value of a blob file.
     BlobValue,
+    /// The memory of memtables, charged by entries without contents.
+    WriteBuffer,
+    /// The blocks that wait for a compression dictionary, charged by entries without contents.
+    CompressionDictionaryBuildingBuffer,
+    /// The memory of filters while they are built, charged by entries without contents.
+    FilterConstruction,
     /// The memory of an open table, charged by an entry without contents.
     BlockBasedTableReader,
+    /// The records of tables, charged by entries without contents.
+    FileMetadata,
+    /// The usage of another cache, for values of blob files, charged by entries without contents.
+    BlobCache,
     /// An entry in any other role.
     #[default]
     Misc,
@@ -135,14 +145,19 @@ pub enum EntryRole {
 
 impl EntryRole {
     /// Every role, in the order of reports.
-    pub const ALL: [EntryRole; 8] = [
+    pub const ALL: [EntryRole; 13] = [
         EntryRole::DataBlock,
         EntryRole::FilterBlock,
         EntryRole::FilterMetaBlock,
         EntryRole::IndexBlock,
         EntryRole::CompressionDictionary,
         EntryRole::BlobValue,
+        EntryRole::WriteBuffer,
+        EntryRole::CompressionDictionaryBuildingBuffer,
+        EntryRole::FilterConstruction,
         EntryRole::BlockBasedTableReader,
+        EntryRole::FileMetadata,
+        EntryRole::BlobCache,
         EntryRole::Misc,
     ];
 
@@ -155,7 +170,12 @@ impl EntryRole {
             EntryRole::IndexBlock => "IndexBlock",
             EntryRole::CompressionDictionary => "CompressionDictionary",
             EntryRole::BlobValue => "BlobValue",
+            EntryRole::WriteBuffer => "WriteBuffer",
+            EntryRole::CompressionDictionaryBuildingBuffer => "CompressionDictionaryBuildingBuffer",
+            EntryRole::FilterConstruction => "FilterConstruction",
             EntryRole::BlockBasedTableReader => "BlockBasedTableReader",
+            EntryRole::FileMetadata => "FileMetadata",
+            EntryRole::BlobCache => "BlobCache",
             EntryRole::Misc => "Misc",
         }
     }

@@ -2,8 +2,9 @@
 
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use esker::{ColumnFamily, CompactRangeOptions, Error, ErrorKind, Result};
+use esker::{ColumnFamily, CompactRangeOptions, Error, ErrorKind, Result, WaitForCompactOptions};
 
 use crate::changed_options::changes_of_engine;
 use crate::db::rocksdb_t;
@@ -258,17 +259,16 @@ api!(
                 .as_ref()
                 .map(|options| options.fields.clone())
                 .unwrap_or_default();
-            if fields.flush != 0 {
-                db.db.flush()?;
+            db.db.wait_for_compact_opt(&WaitForCompactOptions {
+                abort_on_pause: fields.abort_on_pause != 0,
+                flush: fields.flush != 0,
+                wait_for_purge: fields.wait_for_purge != 0,
+                timeout: (fields.timeout > 0).then(|| Duration::from_micros(fields.timeout)),
+            })?;
+            match fields.close_db != 0 {
+                true => db.db.close(),
+                false => Ok(()),
             }
-            db.db.wait_for_compact()?;
-            if fields.wait_for_purge != 0 {
-                db.db.wait_for_purge()?;
-            }
-            if fields.close_db != 0 {
-                db.db.close()?;
-            }
-            Ok(())
         })
     }
 );

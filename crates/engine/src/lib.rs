@@ -172,7 +172,7 @@ pub use options::{
     CompactionPri, CompactionStopStyle, CompactionStyle, DataBlockIndexType, DbPath, FileChecksumGenFactory,
     FileTemperatureAge, FilterPolicy, FlushOptions, LostOption, MemtableFactory, MetadataCacheOptions,
     OptionLoss, Options, PinningTier, PrepopulateBlobCache, PrepopulateBlockCache, RangeOpt, ReadTier,
-    WriteOptions, table as option_table,
+    WaitForCompactOptions, WriteOptions, table as option_table,
 };
 pub use options::{CacheEntryRole, CacheUsageOptions, Charged};
 pub use read::async_get::ReadFuture;

@@ -120,6 +120,8 @@ pub struct FileMetadata {
     pub stats: OnceLock<FileStats>,
     /// The open table. Owner: the engine's table cache.
     pub handle: OnceLock<Box<dyn Any + Send + Sync>>,
+    /// The charge of this record to a block cache, if records are charged. Owner: the engine's table cache.
+    pub charge: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Default for FileMetadata {
@@ -154,6 +156,7 @@ impl Default for FileMetadata {
             num_reads_sampled: AtomicU64::new(0),
             stats: OnceLock::new(),
             handle: OnceLock::new(),
+            charge: OnceLock::new(),
         }
     }
 }

@@ -262,25 +262,23 @@ impl CompactOptions {
 /// The options of [`wait_for_compact`](crate::DBCommon::wait_for_compact).
 #[derive(Clone, Debug, Default)]
 pub struct WaitForCompactOptions {
-    pub(crate) abort_on_pause: bool,
-    pub(crate) flush: bool,
-    pub(crate) timeout: u64,
+    pub(crate) inner: esker::WaitForCompactOptions,
 }
 
 impl WaitForCompactOptions {
-    /// Not implemented: a wait with this option fails. Default: false.
+    /// Ends the wait while background work is paused. Default: false.
     pub fn set_abort_on_pause(&mut self, v: bool) {
-        self.abort_on_pause = v;
+        self.inner.abort_on_pause = v;
     }
 
     /// Flushes all families first. Default: false.
     pub fn set_flush(&mut self, v: bool) {
-        self.flush = v;
+        self.inner.flush = v;
     }
 
-    /// Not implemented: a wait with another value than 0 fails. Default: 0, no limit.
+    /// Ends the wait after this time. Default: 0, no limit.
     pub fn set_timeout(&mut self, microseconds: u64) {
-        self.timeout = microseconds;
+        self.inner.timeout = (microseconds > 0).then(|| std::time::Duration::from_micros(microseconds));
     }
 }
 

@@ -17,6 +17,7 @@
 pub mod block;
 pub mod block_properties;
 pub mod block_trace;
+pub mod cache_reservation;
 pub mod cursor;
 pub mod dump;
 mod fetch;
@@ -39,6 +40,7 @@ mod vectors;
 pub use block::{Block, PinnedBytes};
 pub use block_properties::{BlockPropertyCollector, BlockPropertyCollectorFactory, BlockPropertyFilter};
 pub use block_trace::{BlockTrace, TableReaderCaller};
+pub use cache_reservation::CacheReservation;
 pub use cursor::TableCursor;
 pub use filter::FilterPolicy;
 pub use lookup_key::LookupKey;

@@ -161,10 +161,7 @@ impl Flags {
         let family = &mut options.column_family;
         self.compression(family)?;
         self.compaction_styles(family)?;
-        if self.charge_table_reader {
-            family.table.cache_usage_options =
-                CacheUsageOptions::charging(CacheEntryRole::BlockBasedTableReader);
-        }
+        family.table.cache_usage_options = self.cache_usage();
         flags::engine::set_memtablerep(family, &self.memtablerep)?;
         family.table.checksum = ChecksumType::parse(&self.checksum_type).ok_or_else(|| {
             Error::invalid_argument(format!(
@@ -198,6 +195,23 @@ impl Flags {
             options.write_buffer_manager = Some(WriteBufferManager::new(limit, cache, true));
         }
         Ok(options)
+    }
+
+    /// The memory besides blocks that is charged to the block cache.
+    fn cache_usage(&self) -> CacheUsageOptions {
+        CacheUsageOptions::of_roles([
+            (
+                CacheEntryRole::CompressionDictionaryBuildingBuffer,
+                self.charge_compression_dictionary_building_buffer,
+            ),
+            (
+                CacheEntryRole::FilterConstruction,
+                self.charge_filter_construction,
+            ),
+            (CacheEntryRole::BlockBasedTableReader, self.charge_table_reader),
+            (CacheEntryRole::FileMetadata, self.charge_file_metadata),
+            (CacheEntryRole::BlobCache, self.charge_blob_cache),
+        ])
     }
 
     /// Sets the compression of blocks, and its dictionaries.
@@ -393,11 +407,13 @@ mod tests {
     use esker::ThreadPriority;
 
     use super::*;
+    use esker::Charged;
 
     #[test]
     fn charges_threads_and_ages_reach_the_engine() {
         let mut flags = Flags {
             charge_table_reader: true,
+            charge_file_metadata: true,
             num_bottom_pri_threads: 2,
             file_temperature_age_thresholds: "{{temperature=kWarm;age=10}:{temperature=kCold;age=20}}".into(),
             fifo_allow_compaction: true,
@@ -405,8 +421,16 @@ mod tests {
         };
         let options = flags.options().unwrap();
         let usage = &options.column_family.table.cache_usage_options;
-        let role = CacheEntryRole::BlockBasedTableReader;
-        assert_eq!(*usage, CacheUsageOptions::charging(role));
+        let charged = usage.options_overrides.iter();
+        let charged = charged.filter(|(_, charged)| **charged == Charged::Enabled);
+        let charged: Vec<_> = charged.map(|(role, _)| *role).collect();
+        assert_eq!(
+            charged,
+            [
+                CacheEntryRole::BlockBasedTableReader,
+                CacheEntryRole::FileMetadata
+            ]
+        );
         let pool = options.thread_pool.unwrap();
         assert_eq!(pool.background_threads(ThreadPriority::Bottom), 2);
         let fifo = options.column_family.compaction_options_fifo;

@@ -403,6 +403,14 @@ flags::flags! {
     unpartitioned_pinning: u32 = 0;
     /// Charges the memory of open tables to the block cache.
     charge_table_reader: bool = false;
+    /// Charges the blocks that wait for a compression dictionary to the block cache.
+    charge_compression_dictionary_building_buffer: bool = false;
+    /// Charges the memory of filters while they are built to the block cache.
+    charge_filter_construction: bool = false;
+    /// Charges the records of tables to the block cache.
+    charge_file_metadata: bool = false;
+    /// Charges the usage of the blob cache to the block cache.
+    charge_blob_cache: bool = false;
     /// Table files kept open; -1: all.
     open_files: i32 = -1;
     /// Maximum threads of one compaction.
@@ -416,6 +424,8 @@ flags::flags! {
     num_bottom_pri_threads: u32 = 0;
     /// Compactions that workers of a compaction service in this process do at a time; 0: no service.
     remote_compaction_worker_threads: u32 = 0;
+    /// The longest time between a job of such a worker and its next one, in milliseconds. At least 1.
+    remote_compaction_worker_interval: u32 = 10;
     /// A compaction that its worker fails is done by the database; otherwise it fails.
     remote_compaction_failure_fall_back_to_local: bool = true;
     /// Reads tables through a memory map.
@@ -484,6 +494,9 @@ impl Flags {
         }
         if self.column_families < 1 || self.threads < 1 {
             return refuse("--column_families and --threads must be at least 1");
+        }
+        if self.remote_compaction_worker_interval == 0 {
+            return refuse("--remote_compaction_worker_interval must be at least 1");
         }
         if self.prefix_size > 8 || self.prefix_size < 0 && self.prefixpercent > 0 {
             return refuse(

@@ -3,7 +3,9 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+use base::env::{Clock, Rng, SystemClock};
 use esker::{
     CompactionService, CompactionServiceJobInfo, CompactionServiceJobStatus as Status,
     CompactionServiceOptionsOverride, CompactionServiceScheduleResponse, Db, OpenAndCompactOptions, Options,
@@ -21,14 +23,50 @@ pub struct Workers {
     /// The compactions that workers have done, and those that they have failed.
     ended: [AtomicU64; 2],
     state: Mutex<State>,
+    clock: SystemClock,
     freed: Condvar,
 }
 
 struct State {
     /// The jobs that were accepted, by their numbers.
     jobs: Vec<Vec<u8>>,
-    /// The number of workers without a job.
-    idle: u32,
+    /// The workers without a job: the times at which they look for one.
+    looks: Vec<Duration>,
+    /// The time after a job within which a worker looks for the next one.
+    interval: Duration,
+    rng: Rng,
+}
+
+/// The time for which a job waits.
+#[derive(Debug, PartialEq, Eq)]
+enum Wait {
+    /// Not at all: a worker has taken it.
+    No,
+    /// Until a worker looks for a job.
+    For(Duration),
+    /// Until a worker has finished its job.
+    ForAWorker,
+}
+
+impl State {
+    /// Makes a worker take a job at the time `now`, if one looks for jobs then.
+    fn take(&mut self, now: Duration) -> Wait {
+        let first = self.looks.iter().enumerate().min_by_key(|(_, look)| **look);
+        match first {
+            None => Wait::ForAWorker,
+            Some((_, look)) if *look > now => Wait::For(*look - now),
+            Some((at, _)) => {
+                self.looks.swap_remove(at);
+                Wait::No
+            }
+        }
+    }
+
+    /// A worker has finished its job at the time `now`, and looks for another one within the interval.
+    fn end(&mut self, now: Duration) {
+        let micros = self.rng.u64(..=self.interval.as_micros() as u64);
+        self.looks.push(now + Duration::from_micros(micros));
+    }
 }
 
 /// A worker that has a job.
@@ -36,8 +74,8 @@ struct Busy<'a>(&'a Workers);
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().idle += 1;
-        self.0.freed.notify_one();
+        self.0.state.lock().end(self.0.clock.now());
+        self.0.freed.notify_all();
     }
 }
 
@@ -51,8 +89,11 @@ impl Workers {
             ended: Default::default(),
             state: Mutex::new(State {
                 jobs: Vec::new(),
-                idle: flags.remote_compaction_worker_threads,
+                looks: vec![Duration::ZERO; flags.remote_compaction_worker_threads as usize],
+                interval: Duration::from_millis(flags.remote_compaction_worker_interval.into()),
+                rng: Rng::with_seed(flags.seed),
             }),
+            clock: SystemClock::new(),
             freed: Condvar::new(),
         })
     }
@@ -62,13 +103,16 @@ impl Workers {
         self.ended.each_ref().map(|count| count.load(Ordering::Relaxed))
     }
 
-    /// Waits for an idle worker, and returns it with the job.
+    /// Waits until a worker looks for a job, and returns it with this one.
     fn take(&self, job: &str) -> (Busy<'_>, Vec<u8>) {
         let mut state = self.state.lock();
-        while state.idle == 0 {
-            self.freed.wait(&mut state);
+        loop {
+            match state.take(self.clock.now()) {
+                Wait::No => break,
+                Wait::For(time) => drop(self.freed.wait_for(&mut state, time)),
+                Wait::ForAWorker => self.freed.wait(&mut state),
+            }
         }
-        state.idle -= 1;
         let number = job.parse::<usize>().ok();
         let input = number.and_then(|number| state.jobs.get_mut(number));
         (Busy(self), input.map(std::mem::take).unwrap_or_default())
@@ -138,5 +182,53 @@ impl CompactionService for Workers {
 
     fn on_installation(&self, scheduled_job_id: &[u8], _: Status) {
         self.remove(&String::from_utf8_lossy(scheduled_job_id));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn a_worker_looks_for_a_job_within_the_interval_after_the_last_one() {
+        let mut state = State {
+            jobs: Vec::new(),
+            looks: vec![Duration::ZERO; 2],
+            interval: ms(50),
+            rng: Rng::with_seed(7),
+        };
+        assert_eq!(state.take(ms(1)), Wait::No);
+        assert_eq!(state.take(ms(1)), Wait::No);
+        assert_eq!(state.take(ms(1)), Wait::ForAWorker);
+        let mut waits = Vec::new();
+        for round in 0..100 {
+            let now = ms(1000 * round);
+            state.end(now);
+            match state.take(now) {
+                Wait::No => waits.push(Duration::ZERO),
+                Wait::For(time) => {
+                    assert_eq!(state.take(now + time), Wait::No);
+                    waits.push(time);
+                }
+                Wait::ForAWorker => panic!("a worker is idle"),
+            }
+            assert_eq!(state.take(now + ms(50)), Wait::ForAWorker);
+        }
+        let (least, most) = (waits.iter().min().unwrap(), waits.iter().max().unwrap());
+        assert!(*least < ms(10) && *most > ms(40) && *most <= ms(50), "{waits:?}");
+        // The worker that looks first takes the job.
+        state.looks = vec![ms(9), ms(4)];
+        assert_eq!(state.take(ms(1)), Wait::For(ms(3)));
+        assert_eq!(state.take(ms(4)), Wait::No);
+        assert_eq!(state.looks, [ms(9)]);
+        let never = Flags {
+            remote_compaction_worker_interval: 0,
+            ..Flags::default()
+        };
+        assert!(never.check().is_err());
     }
 }

@@ -13,6 +13,7 @@
 //! * [`mod@record`]: counts of a long test, for `cargo xtask soak` to add up
 //! * [`mod@rng`]: fixed seeds, printed on failure; new ones, or those of a run to replay, by `ESKER_SEED`
 //! * [`mod@skip`]: parts of tests that this machine cannot run, for the summary of `cargo xtask test`
+//! * [`SteppedClock`]: a clock that is set back
 //! * [`mod@watchdog`]: ends a test that hangs, and waits for conditions
 #![forbid(unsafe_code)]
 
@@ -28,10 +29,12 @@ pub mod oracle;
 pub mod record;
 pub mod rng;
 pub mod skip;
+pub mod stepped_clock;
 pub mod watchdog;
 
 pub use conformance::{VecCursor, check_cursor};
 pub use record::record;
 pub use rng::{TestRng, rng};
 pub use skip::skip;
+pub use stepped_clock::SteppedClock;
 pub use watchdog::{Task, Watchdog, receive, wait_until};

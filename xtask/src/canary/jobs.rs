@@ -190,4 +190,11 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "",
         caught_by: SimulatedTests(&["-p", "simulate", "--test", "it", "scripts::"]),
     },
+    Canary {
+        name: "a pause does not end a wait for compactions",
+        file: "crates/engine/src/jobs/manual_jobs.rs",
+        right: "            if abort_on_pause && state.background_paused > 0 {",
+        wrong: "            if abort_on_pause && state.background_paused > 1 {",
+        caught_by: Tests(&["-p", "esker-txn", "--test", "it", "together::"]),
+    },
 ];

@@ -197,4 +197,11 @@ pub const CANARIES: &[Canary] = &[
         wrong: "        for relative in self.excluded.iter().take(0) {",
         caught_by: Tests(&["-p", "esker-backup", "--test", "it", "excluded"]),
     },
+    Canary {
+        name: "a deadline is compared with the time of durations",
+        file: "crates/engine/src/read/deadline.rs",
+        right: "u128::from(clock.unix_micros()) > deadline.as_micros()",
+        wrong: "clock.now().as_micros() > deadline.as_micros()",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "clock_set_back::"]),
+    },
 ];

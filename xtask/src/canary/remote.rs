@@ -101,4 +101,24 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "            snapshots: Vec::new(),\n",
         caught_by: Stress(2, WORKERS),
     },
+    Canary {
+        name: "a result of an earlier job is taken for that of a new one",
+        file: "tools/esker/src/ldb/remote_compaction.rs",
+        right: "fs::remove_file(self.dir.join(RESULT))",
+        wrong: "fs::metadata(self.dir.join(RESULT)).map(drop)",
+        caught_by: Tests(&[
+            "-p",
+            "esker-cli",
+            "--test",
+            "it",
+            "a_worker_does_the_compaction_of_a_primary",
+        ]),
+    },
+    Canary {
+        name: "a worker of db_stress takes its next job at once",
+        file: "testing/stress/src/remote.rs",
+        right: "self.looks.push(now + Duration::from_micros(micros));",
+        wrong: "self.looks.push(now + Duration::from_micros(micros / 1000));",
+        caught_by: Tests(&["-p", "db_stress", "--lib", "remote::"]),
+    },
 ];

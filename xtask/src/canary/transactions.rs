@@ -403,4 +403,11 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "        let _ = (bytes, tracking);\n",
         caught_by: Tests(&["-p", "esker-txn", "--test", "it", "entities::"]),
     },
+    Canary {
+        name: "a transaction expires by the wall clock",
+        file: "crates/txn/src/transaction.rs",
+        right: "        self.shared.locks.clock().now()\n",
+        wrong: "        Duration::from_micros(self.shared.locks.clock().unix_micros())\n",
+        caught_by: Tests(&["-p", "esker-txn", "--test", "it", "clock_set_back::"]),
+    },
 ];

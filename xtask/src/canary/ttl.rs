@@ -56,4 +56,18 @@ pub(super) const CANARIES: &[Canary] = &[
         wrong: "            allow_unprepared_value: options.allow_unprepared_value,\n",
         caught_by: Tests(METAMORPHIC),
     },
+    Canary {
+        name: "a row that is written by a clock without its time can never be read",
+        file: "crates/engine/src/ttl/rules.rs",
+        right: "(self.now() as u32).max(MIN_TIMESTAMP)",
+        wrong: "(self.now() as u32).max(1)",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "clock_set_back::"]),
+    },
+    Canary {
+        name: "a row that is younger than its database's clock is expired",
+        file: "crates/engine/src/ttl/rules.rs",
+        right: "stamp.saturating_add(u64::from(ttl.cast_unsigned())) < now",
+        wrong: "now.wrapping_sub(stamp) > u64::from(ttl.cast_unsigned())",
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "clock_set_back::"]),
+    },
 ];

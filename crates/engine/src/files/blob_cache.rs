@@ -15,6 +15,7 @@ use manifest::BlobFileMetadata;
 use sst::{Block, BlockCache, BlockReadOptions};
 use vfs::{Access, FileSystem, OpenOptions};
 
+use crate::files::blob_cache_charge::BlobCacheCharge;
 use crate::files::charged_reads;
 use crate::files::obsolete_files::ObsoleteFiles;
 use crate::files::open_limit::{Closable, OpenLimit};
@@ -46,12 +47,23 @@ pub(crate) struct BlobFileCache {
 }
 
 /// The family's blob values in a block cache. Each file has an identity in the cache's keys.
-struct BlobCache {
+pub(crate) struct BlobCache {
     cache: Arc<BlockCache>,
+    /// The charge of the cache to the family's block cache, if it is charged.
+    charge: Option<Arc<BlobCacheCharge>>,
     ids: RwLock<HashMap<u64, u64>>,
 }
 
 impl BlobCache {
+    /// The values of a family in `cache`, whose usage is charged to `charged_to`, if that is given.
+    pub fn new(cache: Arc<BlockCache>, charged_to: Option<&Arc<BlockCache>>) -> BlobCache {
+        BlobCache {
+            charge: charged_to.map(|blocks| BlobCacheCharge::of(&cache, blocks)),
+            cache,
+            ids: RwLock::default(),
+        }
+    }
+
     /// The cache key of the value at `offset` of blob file `number`.
     fn key(&self, number: u64, offset: u64) -> CacheKey {
         let known = self.ids.read().get(&number).copied();
@@ -66,8 +78,13 @@ impl BlobCache {
     fn insert(&self, key: CacheKey, value: Vec<u8>) -> std::result::Result<Handle<Block>, Block> {
         let block = Block::of_blob(value);
         let charge = block.charge();
-        self.cache
-            .insert_as(key, block, charge, Priority::Bottom, EntryRole::BlobValue)
+        let inserted = self
+            .cache
+            .insert_as(key, block, charge, Priority::Bottom, EntryRole::BlobValue);
+        if let Some(charge) = &self.charge {
+            charge.update();
+        }
+        inserted
     }
 }
 
@@ -96,14 +113,10 @@ impl BlobFileCache {
         dir: PathBuf,
         family: u32,
         advise_random: bool,
-        values: Option<Arc<BlockCache>>,
+        values: Option<BlobCache>,
         limit: Arc<OpenLimit>,
         stats: Arc<Stats>,
     ) -> Arc<BlobFileCache> {
-        let values = values.map(|cache| BlobCache {
-            cache,
-            ids: RwLock::default(),
-        });
         Arc::new_cyclic(|itself| BlobFileCache {
             itself: itself.clone(),
             fs,

@@ -2,6 +2,7 @@
 
 pub(crate) mod archived_wals;
 pub(crate) mod blob_cache;
+pub(crate) mod blob_cache_charge;
 pub(crate) mod charged_reads;
 pub(crate) mod copy;
 pub(crate) mod deletion;

@@ -13,8 +13,8 @@ use codec::compression::CompressionType;
 use manifest::{FileMetadata, FileStats};
 use rangedel::FragmentedTombstones;
 use sst::{
-    AutoReadahead, BlockCache, BlockTrace, MetadataCaching, Table, TableMemory, TableProperties,
-    TableReadOptions,
+    AutoReadahead, BlockCache, BlockTrace, CacheReservation, MetadataCaching, Table, TableMemory,
+    TableProperties, TableReadOptions,
 };
 use vfs::{Access, FileSystem, OpenOptions, RandomAccessFile, RateLimiter};
 
@@ -35,6 +35,8 @@ pub(crate) struct TableCacheOptions {
     pub row_cache: Option<Arc<BlockCache>>,
     /// True if the memory of open tables is charged to the block cache.
     pub charges_cache: bool,
+    /// True if the records of tables are charged to the block cache.
+    pub charges_metadata: bool,
     pub stats: Arc<Stats>,
     pub rate_limiter: Option<Arc<RateLimiter>>,
     pub direct: bool,
@@ -67,6 +69,8 @@ pub(crate) struct TableCache {
     /// The owner id of the family's tables in the block cache; 0 without a cache.
     cache_owner: u32,
     rows: Option<RowCache>,
+    /// The charge of the records of tables to the block cache, if they are charged.
+    metadata: Option<Arc<CacheReservation>>,
     limit: Arc<OpenLimit>,
     obsolete: Arc<ObsoleteFiles>,
     /// The bytes of the family's obsolete tables, which no later version refers to, that a reader still
@@ -159,6 +163,25 @@ fn compression_named(property: &[u8]) -> Option<CompressionType> {
     }
 }
 
+/// The charge of the record of one table.
+struct ChargedRecord {
+    reservation: Arc<CacheReservation>,
+    bytes: usize,
+}
+
+impl ChargedRecord {
+    fn new(reservation: Arc<CacheReservation>, bytes: usize) -> Result<ChargedRecord> {
+        reservation.add(bytes)?;
+        Ok(ChargedRecord { reservation, bytes })
+    }
+}
+
+impl Drop for ChargedRecord {
+    fn drop(&mut self) {
+        self.reservation.subtract(self.bytes);
+    }
+}
+
 /// The statistics of a table's entries that compaction pickers and events use.
 pub(crate) fn file_stats(properties: &TableProperties) -> FileStats {
     FileStats {
@@ -213,12 +236,15 @@ impl TableCache {
         let cache_owner = options.block_cache.as_ref().map_or(0, |cache| cache.new_owner());
         let latency = Arc::new(ReadLatency::new(options.num_levels));
         let rows = options.row_cache.clone().map(RowCache::new);
+        let charged = options.block_cache.clone().filter(|_| options.charges_metadata);
+        let metadata = charged.map(|cache| CacheReservation::new(cache, EntryRole::FileMetadata));
         TableCache {
             fs,
             paths,
             options,
             cache_owner,
             rows,
+            metadata: metadata.map(Arc::new),
             limit,
             obsolete,
             zombie_bytes: Arc::default(),
@@ -540,6 +566,24 @@ impl TableCache {
         }
         file.stats.get_or_init(|| file_stats(table.properties()));
         Ok(table)
+    }
+
+    /// Charges the records of `files` to the block cache, as long as they exist, if they are to be charged.
+    ///
+    /// # Errors
+    /// `Aborted`, RocksDB's `MemoryLimit`, if the cache has no room.
+    pub fn charge_records<'a>(&self, files: impl IntoIterator<Item = &'a Arc<FileMetadata>>) -> Result<()> {
+        let Some(reservation) = &self.metadata else {
+            return Ok(());
+        };
+        for file in files {
+            if file.charge.get().is_none() {
+                let record = ChargedRecord::new(reservation.clone(), file.memory_usage())?;
+                // Only the thread that changes the versions of the family charges records.
+                let _ = file.charge.set(Box::new(record));
+            }
+        }
+        Ok(())
     }
 
     /// Records that `file` is in level 0. Called before its table is opened.

@@ -50,6 +50,8 @@ impl Db {
         let inner = self.inner();
         let mut state = inner.state.lock();
         state.background_paused += 1;
+        // A wait for compactions may end because of the pause.
+        inner.changed.notify_all();
         while state.running_flushes > 0 || state.running_compactions > 0 {
             inner.changed.wait(&mut state);
         }

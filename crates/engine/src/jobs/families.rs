@@ -12,7 +12,7 @@ use compact::stall::StallCondition;
 use manifest::{Version, VersionEdit};
 use sst::BlockCache;
 
-use crate::files::blob_cache::BlobFileCache;
+use crate::files::blob_cache::{BlobCache, BlobFileCache};
 use crate::files::obsolete_files::ObsoleteFiles;
 use crate::files::open_limit::OpenLimit;
 use crate::files::table_cache::{TableCache, TableCacheOptions};
@@ -23,7 +23,7 @@ use crate::options::names::DEFAULT_COLUMN_FAMILY;
 use crate::options::names::Merger;
 use crate::options::names::STATS_COLUMN_FAMILY;
 use crate::options::names::stored_merger;
-use crate::options::{ColumnFamilyOptions, Options};
+use crate::options::{CacheEntryRole, ColumnFamilyOptions, Options};
 use crate::state::block_trace::FamilyBlockTrace;
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
@@ -137,12 +137,18 @@ fn blob_files_of(
     dir: &Path,
     options: &ColumnFamilyOptions,
 ) -> Arc<BlobFileCache> {
+    let charges = options
+        .table
+        .cache_usage_options
+        .charges(CacheEntryRole::BlobCache);
+    let charged_to = block_cache(shared, options).filter(|_| charges);
+    let values = options.blob_cache.clone();
     BlobFileCache::new(
         shared.options.fs.clone(),
         dir.to_path_buf(),
         id,
         shared.options.advise_random_on_open,
-        options.blob_cache.clone(),
+        values.map(|cache| BlobCache::new(cache, charged_to.as_ref())),
         shared.open_limit.clone(),
         shared.stats.clone(),
     )
@@ -178,6 +184,7 @@ pub(crate) fn assemble(
     let fs = &shared.options.fs;
     let paths = shared.options.table_paths(options, shared.dir);
     let dir = paths.dir(0).to_path_buf();
+    let charges = |role| options.table.cache_usage_options.charges(role);
     let block_trace = Arc::new(FamilyBlockTrace::new(shared.block_trace.clone(), id, name));
     let tables = TableCache::new(
         fs.clone(),
@@ -187,7 +194,8 @@ pub(crate) fn assemble(
             prefix_extractor: prefix_extractor.clone(),
             block_cache: block_cache(shared, options),
             row_cache: shared.options.row_cache.clone(),
-            charges_cache: options.table.cache_usage_options.charges_tables(),
+            charges_cache: charges(CacheEntryRole::BlockBasedTableReader),
+            charges_metadata: charges(CacheEntryRole::FileMetadata),
             stats: shared.stats.clone(),
             rate_limiter: shared.options.rate_limiter.clone(),
             direct: shared.options.use_direct_reads,

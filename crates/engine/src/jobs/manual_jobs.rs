@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use base::{Error, ErrorKind, Result};
 use compact::picker::range::{RangeStep, promote_level0};
 use compact::stall::StallCondition;
 
 use crate::events::FlushReason;
-use crate::options::{CompactFilesOptions, CompactRangeOptions, FlushOptions};
+use crate::options::{CompactFilesOptions, CompactRangeOptions, FlushOptions, WaitForCompactOptions};
 use crate::state::column_family::{ColumnFamily, Family};
 use crate::state::db_inner::DbInner;
 use crate::state::db_state::{DbState, FamilyState, FlushGroup};
@@ -215,8 +216,29 @@ impl Db {
     /// Waits until no flush or compaction is running or due because of earlier writes and released snapshots.
     /// Returns an error if a failure stops writes, or if compactions have no disk space.
     pub fn wait_for_compact(&self) -> Result<()> {
-        self.inner().check_open()?;
-        self.inner().wait_for_compact()
+        self.wait_for_compact_opt(&WaitForCompactOptions::default())
+    }
+
+    /// Waits as [`wait_for_compact`](Db::wait_for_compact) does, and as `options` say.
+    ///
+    /// # Errors
+    /// The errors of [`wait_for_compact`](Db::wait_for_compact); `Aborted` with
+    /// [`abort_on_pause`](WaitForCompactOptions::abort_on_pause) while background work is paused; `TimedOut`
+    /// after the [`timeout`](WaitForCompactOptions::timeout).
+    pub fn wait_for_compact_opt(&self, options: &WaitForCompactOptions) -> Result<()> {
+        let inner = self.inner();
+        inner.check_open()?;
+        let until = options
+            .timeout
+            .map(|timeout| inner.options.clock.now().saturating_add(timeout));
+        if options.flush {
+            self.flush_cf(&self.column_families())?;
+        }
+        inner.wait_for_compact(options.abort_on_pause, until)?;
+        match options.wait_for_purge {
+            true => self.wait_for_purge(),
+            false => Ok(()),
+        }
     }
 
     /// Waits until every obsolete file is closed, and deleted unless a [hold](Db::hold_file_deletions) keeps
@@ -414,7 +436,8 @@ impl DbInner {
         self.compact_range_steps(family, options, begin, end)
     }
 
-    pub(crate) fn wait_for_compact(&self) -> Result<()> {
+    /// Waits until no flush or compaction runs or is due, up to the time `until` of the clock.
+    pub(crate) fn wait_for_compact(&self, abort_on_pause: bool, until: Option<Duration>) -> Result<()> {
         let mut state = self.state.lock();
         // Snapshots released before the call count as well, even if no job has noticed them yet.
         self.record_released(&mut state);
@@ -423,13 +446,28 @@ impl DbInner {
             state.check_no_soft_error()?;
             state.check_room()
         };
-        self.wait_until(&mut state, may, |state| {
+        let is_idle = |state: &DbState| {
             let idle = state.running_flushes == 0 && state.running_compactions == 0;
             idle && state
                 .families
                 .values()
                 .all(|family| !family.wants_flush() && !self.wants_compaction(state, family))
-        })?;
-        may(&state)
+        };
+        loop {
+            // A pause ends the wait even if nothing is due, as in RocksDB.
+            if abort_on_pause && state.background_paused > 0 {
+                return Err(Error::new(ErrorKind::Aborted, ""));
+            }
+            if is_idle(&state) {
+                return may(&state);
+            }
+            may(&state)?;
+            self.work.notify_all();
+            match until.map(|until| until.saturating_sub(self.options.clock.now())) {
+                None => self.changed.wait(&mut state),
+                Some(Duration::ZERO) => return Err(Error::new(ErrorKind::TimedOut, "")),
+                Some(left) => drop(self.changed.wait_for(&mut state, left)),
+            }
+        }
     }
 }

@@ -30,7 +30,8 @@ use crate::jobs::output_file::OutputFile;
 use crate::jobs::unsynced::Unsynced;
 use crate::options::names::Merger;
 use crate::options::{
-    ColumnFamilyOptions, CompactionStyle, DataBlockIndexType, FilterPolicy, PrepopulateBlockCache,
+    CacheEntryRole, ColumnFamilyOptions, CompactionStyle, DataBlockIndexType, FilterPolicy,
+    PrepopulateBlockCache,
 };
 use crate::read::approximate_size::approximate_size;
 use crate::read::merging_cursor::MergingCursor;
@@ -230,7 +231,17 @@ impl<'a> TableOutputs<'a> {
         let options = &*self.options;
         let now = self.db.options.clock.unix_seconds();
         let common = table_format(options, &self.family.cmp);
+        let usage = &options.table.cache_usage_options;
+        let charged = |role| {
+            self.family
+                .tables
+                .block_cache()
+                .filter(|_| usage.charges(role))
+                .cloned()
+        };
         TableWriterOptions {
+            dictionary_buffer_cache: charged(CacheEntryRole::CompressionDictionaryBuildingBuffer),
+            filter_construction_cache: charged(CacheEntryRole::FilterConstruction),
             compression: self.destination.compression,
             compression_opts: options.compression_opts_for(self.destination.bottommost).clone(),
             filter: match self.destination.bottommost && options.optimize_filters_for_hits {

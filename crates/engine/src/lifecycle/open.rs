@@ -32,6 +32,7 @@ use crate::log::listeners::report_without_effect;
 use crate::log::listeners::with_file_listeners;
 use crate::log::{self, InfoLog, log_line};
 use crate::options::Options;
+use crate::options::cache_usage::DEFAULT_CACHE_SIZE;
 use crate::options::check::{check_options, check_recorded_timestamps};
 use crate::options::file::OptionsFile;
 use crate::options::names::STATS_COLUMN_FAMILY;
@@ -56,9 +57,6 @@ use crate::state::writer::Writer;
 use crate::stats::Stats;
 use crate::trace::{BlockCacheTrace, IoTrace, QueryTrace, TracedFs};
 use crate::write::throttle::low_pri_limiter;
-
-/// The capacity in bytes of the default block cache of a database.
-const DEFAULT_BLOCK_CACHE: usize = 32 << 20;
 
 /// The number of the first MANIFEST of a new database.
 const FIRST_MANIFEST: u64 = 1;
@@ -353,7 +351,7 @@ fn new_db_id() -> String {
 /// The block cache of families whose options name none.
 fn default_block_cache() -> Arc<BlockCache> {
     Cache::lru(CacheOptions {
-        capacity: DEFAULT_BLOCK_CACHE,
+        capacity: DEFAULT_CACHE_SIZE,
         ..CacheOptions::default()
     })
 }
@@ -479,6 +477,9 @@ fn add_families(
         let stored = stored.map(|stored| stored.stored(&family.name));
         let version = Arc::new(with_levels(&family, options.num_levels as usize)?);
         let assembled = assemble(shared, id, &family.name, options, stored.as_ref(), &version);
+        assembled
+            .tables
+            .charge_records(version.all_files().map(|(_, file)| file))?;
         if id == 0 {
             default_family = Some(assembled.clone());
         }

@@ -348,6 +348,9 @@ impl DbInner {
                 blob_file_additions: flushed.blob_files,
                 ..VersionEdit::default()
             };
+            family
+                .tables
+                .charge_records(edit.new_files.iter().map(|(_, file)| file))?;
             let mut builder = VersionBuilder::new(&own.version);
             builder.apply(&edit)?;
             own.version = Arc::new(builder.build()?);

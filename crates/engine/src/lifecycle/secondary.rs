@@ -304,6 +304,8 @@ impl DbInner {
         }
         reading.families.retain(|id, _| state.families.contains_key(id));
         for (id, family) in &state.families {
+            let tables = &reading.families[id].tables;
+            tables.charge_records(family.version.all_files().map(|(_, file)| file))?;
             self.hold_files(&reading.families[id], &family.version)?;
         }
         if *moment != Moment::of(&self.options, &self.dir)? {

@@ -654,10 +654,9 @@ option_table! {
         /// The cache of blocks. Databases that share a cache share its capacity, and never see each other's
         /// blocks. Default: one of 32 MiB for all families of the database.
         block_cache: Option<Arc<BlockCache>> = None;
-        /// The memory, besides blocks, that takes part of the block cache's capacity, by role. Charged are
-        /// open tables alone ([`CacheEntryRole::BlockBasedTableReader`](crate::CacheEntryRole)): their index
-        /// and filter are then loaded when a table is opened, and a cache with `strict_capacity_limit` and
-        /// without room for a table refuses it with `Aborted`. Default: nothing is charged.
+        /// The memory, besides blocks, that takes part of the block cache's capacity, by
+        /// [role](crate::CacheEntryRole). If open tables are charged, their index and filter are loaded when
+        /// a table is opened. Default: blocks that wait for a compression dictionary.
         cache_usage_options: CacheUsageOptions = CacheUsageOptions::default();
     }
 }

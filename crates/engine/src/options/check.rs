@@ -37,10 +37,11 @@ pub(crate) fn wrong_with(options: &ColumnFamilyOptions) -> OptionErrors {
     wrong.take(options.check());
     wrong.take(options.check_compaction());
     wrong.take(options.table.check());
-    wrong.take(options.table.cache_usage_options.check());
-    if options.table.cache_usage_options.charges_tables() && options.table.no_block_cache {
-        wrong.invalid("cache_usage_options charge memory, but block cache is disabled (no_block_cache)");
-    }
+    wrong.take(options.table.cache_usage_options.check(
+        options.table.no_block_cache,
+        options.table.block_cache.as_ref(),
+        options.blob_cache.as_ref(),
+    ));
     wrong.take(protection::check_width(
         "Memtable",
         options.memtable_protection_bytes_per_key,

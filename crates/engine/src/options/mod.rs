@@ -51,4 +51,4 @@ pub(crate) use db_path::TablePaths;
 pub use loss::{LostOption, OptionLoss};
 pub use memtable_factory::MemtableFactory;
 pub use metadata_cache::{MetadataCacheOptions, PinningTier};
-pub use operation::{FlushOptions, RangeOpt, ReadTier, WriteOptions};
+pub use operation::{FlushOptions, RangeOpt, ReadTier, WaitForCompactOptions, WriteOptions};

@@ -1,5 +1,7 @@
 //! Options of a single operation.
 
+use std::time::Duration;
+
 use vfs::rate_limiter::IoPriority;
 
 /// The storage that a read may use.
@@ -108,6 +110,33 @@ pub struct WriteOptions {
     /// [`disable_wal`](Self::disable_wal); `NotSupported` for families with timestamps and for
     /// [`Db::prepare`](crate::Db::prepare). RocksDB has no such option. Default: false.
     pub before_images: bool,
+}
+
+/// The options of [`Db::wait_for_compact_opt`](crate::Db::wait_for_compact_opt).
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let options = esker::Options { create_if_missing: true, ..Default::default() };
+/// # let db = esker::Db::open(&options, dir.path())?;
+/// use esker::WaitForCompactOptions;
+///
+/// db.put(b"key", b"value")?;
+/// // Then the rows are in tables, and no compaction is due.
+/// let options = WaitForCompactOptions { flush: true, ..Default::default() };
+/// db.wait_for_compact_opt(&options)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct WaitForCompactOptions {
+    /// Ends the wait with `Aborted` while background work is [paused](crate::Db::pause_background_work).
+    /// Otherwise the wait lasts until the work has continued and is done. Default: false.
+    pub abort_on_pause: bool,
+    /// Flushes all families first. Default: false.
+    pub flush: bool,
+    /// Waits until obsolete files are deleted, too. Default: false.
+    pub wait_for_purge: bool,
+    /// Ends the wait for compactions with `TimedOut` after this time. Default: none.
+    pub timeout: Option<Duration>,
 }
 
 /// The options of a flush.

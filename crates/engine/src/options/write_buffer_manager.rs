@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use base::sync::{Condvar, Mutex};
-use cache::{CacheKey, EntryRole, Handle, Priority};
-use sst::BlockCache;
-use sst::block::Block;
+use cache::EntryRole;
+use sst::{BlockCache, CacheReservation};
 
 /// Limits the memory of memtables over all databases that share it: RocksDB's `WriteBufferManager`.
 ///
@@ -39,25 +38,12 @@ pub struct WriteBufferManager {
     members: ArcSwap<Vec<Weak<Share>>>,
     /// Held while a member is added.
     joining: Mutex<()>,
-    charge: Option<Charge>,
+    /// The charge for the memory of memtables in a cache.
+    charge: Option<CacheReservation>,
     /// The lock that writers take briefly while they wait for memory.
     waiting: Mutex<()>,
     freed: Condvar,
 }
-
-/// The charge for the memory of memtables in a cache.
-struct Charge {
-    cache: Arc<BlockCache>,
-    id: u64,
-    entries: Mutex<Vec<Handle<Block>>>,
-    charged: AtomicU64,
-}
-
-/// The size in bytes of one dummy entry that charges memtables to the cache, as in RocksDB.
-const ENTRY: u64 = 256 << 10;
-
-/// The stored form of a block without entries: one restart point, at 0.
-const NO_ENTRIES: [u8; 8] = [0, 0, 0, 0, 1, 0, 0, 0];
 
 /// The longest time between two checks of the other databases' flushes, while writers wait for memory.
 const LOOK: Duration = Duration::from_millis(100);
@@ -101,12 +87,7 @@ impl WriteBufferManager {
             allow_stall: AtomicBool::new(allow_stall),
             members: ArcSwap::default(),
             joining: Mutex::new(()),
-            charge: cache.map(|cache| Charge {
-                id: cache.new_id(),
-                cache,
-                entries: Mutex::default(),
-                charged: AtomicU64::new(0),
-            }),
+            charge: cache.map(|cache| CacheReservation::new(cache, EntryRole::WriteBuffer)),
             waiting: Mutex::new(()),
             freed: Condvar::new(),
         })
@@ -146,7 +127,7 @@ impl WriteBufferManager {
     /// Bytes of the dummy cache entries that charge memtables to the cache; 0 without a cache.
     pub fn dummy_entries_in_cache_usage(&self) -> u64 {
         let charge = self.charge.as_ref();
-        charge.map_or(0, |charge| charge.charged.load(Ordering::Relaxed) * ENTRY)
+        charge.map_or(0, |charge| charge.reserved() as u64)
     }
 
     fn usage(&self) -> (u64, u64) {
@@ -242,45 +223,6 @@ impl fmt::Debug for WriteBufferManager {
     }
 }
 
-impl Charge {
-    /// Adjusts the number of dummy entries in the cache to `bytes`.
-    fn set(&self, bytes: u64) {
-        let wanted = bytes.div_ceil(ENTRY);
-        if self.charged.load(Ordering::Relaxed) == wanted {
-            return;
-        }
-        let mut entries = self.entries.lock();
-        while entries.len() as u64 > wanted {
-            entries.pop();
-            let key = self.key(entries.len());
-            self.cache.erase(key);
-        }
-        while (entries.len() as u64) < wanted {
-            let Ok(block) = Block::parse(NO_ENTRIES.to_vec()) else {
-                break;
-            };
-            let key = self.key(entries.len());
-            let inserted = self
-                .cache
-                .insert_as(key, block, ENTRY as usize, Priority::Low, EntryRole::Misc);
-            match inserted {
-                Ok(entry) => entries.push(entry),
-                // The cache is full of blocks in use, with a strict limit: memtables are not refused for
-                // that.
-                Err(_) => break,
-            }
-        }
-        self.charged.store(entries.len() as u64, Ordering::Relaxed);
-    }
-
-    fn key(&self, number: usize) -> CacheKey {
-        CacheKey {
-            id: self.id,
-            offset: number as u64,
-        }
-    }
-}
-
 impl Share {
     /// Sets the database of this share.
     pub fn belongs_to(&self, owner: Weak<dyn Member>) {
@@ -299,7 +241,8 @@ impl Share {
         self.mutable.store(mutable, Ordering::Relaxed);
         let before = self.immutable.swap(immutable, Ordering::Relaxed);
         if let Some(charge) = &self.manager.charge {
-            charge.set(self.manager.memory_usage());
+            // The cache may be full of blocks in use, with a strict limit. Memtables stay.
+            let _ = charge.set(self.manager.memory_usage() as usize);
         }
         if immutable < before {
             self.manager.wake();

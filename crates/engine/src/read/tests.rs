@@ -94,6 +94,7 @@ impl Bench {
             block_cache: None,
             row_cache: None,
             charges_cache: false,
+            charges_metadata: false,
             direct: false,
             mmap: false,
             advise_random: true,

@@ -89,7 +89,17 @@ impl DbInner {
                 Ok((family.version.clone(), family.family.clone()))
             })
             .collect();
-        let before = before.inspect_err(|_| self.disclaim_manifest(state))?;
+        let before = before.and_then(|before| {
+            let families = before.iter().map(|(_, family)| &family.tables);
+            edits.iter().zip(families).try_for_each(|(edit, tables)| {
+                tables.charge_records(edit.new_files.iter().map(|(_, file)| file))
+            })?;
+            Ok(before)
+        });
+        let before = before.inspect_err(|_| {
+            edits.iter().for_each(|edit| self.doubt_files_of(state, edit));
+            self.disclaim_manifest(state);
+        })?;
         let deletion = state.wal_deletion_with(&edits);
         let grouped = edits.len() > 1;
         let count = edits.len() + usize::from(deletion.is_some());

@@ -108,7 +108,9 @@ impl Rules {
                 "a row's own time to live in a family that is not FamilyTtl::PerKey",
             ));
         } else {
-            stamped.extend_from_slice(&(self.now() as u32).to_le_bytes());
+            // With an earlier time no reader would accept the row, here and in RocksDB.
+            let written = (self.now() as u32).max(MIN_TIMESTAMP);
+            stamped.extend_from_slice(&written.to_le_bytes());
         }
         Ok(stamped)
     }

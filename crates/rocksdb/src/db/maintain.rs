@@ -111,22 +111,9 @@ impl<T: ThreadMode, D: DBInner> DBCommon<T, D> {
     /// Returns when no flush and no compaction runs or is due.
     ///
     /// # Errors
-    /// The errors of flushes and compactions; `Not implemented` for a timeout, and for an abort if work is
-    /// paused.
+    /// The errors of flushes and compactions; `Operation aborted` and `Operation timed out` by the options.
     pub fn wait_for_compact(&self, opts: &WaitForCompactOptions) -> Result<(), Error> {
-        if opts.timeout > 0 {
-            return Err(Error::not_implemented("WaitForCompactOptions::set_timeout"));
-        }
-        if opts.abort_on_pause {
-            return Err(Error::not_implemented(
-                "WaitForCompactOptions::set_abort_on_pause",
-            ));
-        }
-        if opts.flush {
-            let families = self.engine().column_families();
-            self.engine().flush_cf(&families)?;
-        }
-        Ok(self.engine().wait_for_compact()?)
+        Ok(self.engine().wait_for_compact_opt(&opts.inner)?)
     }
 
     /// Changes options of the default family while the database is open.

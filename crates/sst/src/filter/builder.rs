@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use base::internal_key::TRAILER_LEN;
 use base::prefix::PrefixExtractor;
+use cache::EntryRole;
 use codec::hash::{hash32, xxph3_64};
 
 use super::policy::{FilterPolicy, Kind};
-use super::ribbon::Shape;
+use super::ribbon::{RibbonBuilder, Shape};
 use super::{LEGACY_SEED, bloom, legacy_bloom};
+use crate::cache_reservation::CacheReservation;
+use crate::read_options::BlockCache;
 
 #[derive(Debug)]
 enum Hashes {
@@ -31,6 +34,8 @@ pub struct FilterBuilder {
     /// would not show that a prefix was added already.
     last_prefix: Option<u64>,
     partitions: Option<Partitions>,
+    /// The charge of the builder's memory to a cache, if it is charged.
+    charge: Option<CacheReservation>,
 }
 
 /// The partitions of a filter.
@@ -81,6 +86,7 @@ impl FilterBuilder {
                 },
                 last_prefix: None,
                 partitions: None,
+                charge: None,
             }
         })
     }
@@ -109,6 +115,21 @@ impl FilterBuilder {
         FilterBuilder {
             optimize_for_memory,
             ..self
+        }
+    }
+
+    /// Charges the memory of the builder to `cache`.
+    pub fn charged_to(self, cache: Option<Arc<BlockCache>>) -> FilterBuilder {
+        let charge = cache.map(|cache| CacheReservation::new(cache, EntryRole::FilterConstruction));
+        FilterBuilder { charge, ..self }
+    }
+
+    /// Adjusts the charge to the hashes and the finished partitions. A cache without room refuses no key.
+    pub fn update_charge(&self) {
+        if let Some(charge) = &self.charge {
+            let done = self.partitions.as_ref();
+            let done = done.map_or(0, |partitions| partitions.bytes_done);
+            let _ = charge.set(self.hashes.memory() + done);
         }
     }
 
@@ -279,17 +300,36 @@ impl FilterBuilder {
         let millibits = self.policy.millibits_per_key();
         match (self.kind, &self.hashes) {
             _ if self.hashes.len() == 0 => Vec::new(),
-            (Kind::Ribbon(ribbon), Hashes::Xxph3(hashes)) => ribbon
-                .build(hashes)
+            (Kind::Ribbon(ribbon), Hashes::Xxph3(hashes)) => self
+                .build_ribbon(ribbon, hashes)
                 .unwrap_or_else(|| bloom::build(hashes, millibits, self.optimize_for_memory)),
             (_, Hashes::Xxph3(hashes)) => bloom::build(hashes, millibits, self.optimize_for_memory),
             (_, Hashes::Hash32(hashes)) => legacy_bloom::build(hashes, self.policy.whole_bits_per_key()),
         }
     }
 
+    /// A Ribbon filter; `None` if a Bloom filter is to be built, because it is smaller, no seed fits, or the
+    /// cache that is charged has no room for the equations.
+    fn build_ribbon(&self, ribbon: RibbonBuilder, hashes: &[u64]) -> Option<Vec<u8>> {
+        let Some(charge) = &self.charge else {
+            return ribbon.build(hashes);
+        };
+        let equations = ribbon.memory_of_equations(hashes);
+        charge.add(equations).ok()?;
+        let built = ribbon.build(hashes);
+        charge.subtract(equations);
+        built
+    }
+
     /// The contents of the filter block; `None` if nothing was added, because then a table has no filter.
     pub fn finish(&self) -> Option<Vec<u8>> {
-        (self.num_added() > 0).then(|| self.build())
+        self.update_charge();
+        let contents = (self.num_added() > 0).then(|| self.build())?;
+        if let Some(charge) = &self.charge {
+            // The builder lives until the filter is written.
+            let _ = charge.add(contents.len());
+        }
+        Some(contents)
     }
 
     /// The partitions, including the last one: `last_key` is an internal key at or after all keys. Empty if
@@ -332,6 +372,14 @@ impl Hashes {
         match self {
             Hashes::Xxph3(hashes) => hashes.len(),
             Hashes::Hash32(hashes) => hashes.len(),
+        }
+    }
+
+    /// The bytes of the hashes.
+    fn memory(&self) -> usize {
+        match self {
+            Hashes::Xxph3(hashes) => hashes.capacity() * size_of::<u64>(),
+            Hashes::Hash32(hashes) => hashes.capacity() * size_of::<u32>(),
         }
     }
 

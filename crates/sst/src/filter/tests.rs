@@ -384,3 +384,38 @@ fn filters_are_shared_between_threads() {
     fn shared<T: Send + Sync>(_: &Arc<T>) {}
     shared(&Arc::new(FilterReader::new([0; 6]).unwrap()));
 }
+
+#[test]
+fn a_filter_is_charged_while_it_is_built() {
+    let keys: Vec<Vec<u8>> = (0..60_000u64).map(|key| key.to_be_bytes().to_vec()).collect();
+    let build = |policy, capacity: Option<usize>| {
+        let cache = capacity.map(|capacity| {
+            cache::Cache::lru(cache::CacheOptions {
+                capacity,
+                strict_capacity_limit: true,
+                num_shard_bits: 0,
+                ..cache::CacheOptions::default()
+            })
+        });
+        let mut builder = full(policy, 5).unwrap().charged_to(cache.clone());
+        keys.iter().for_each(|key| builder.add(key));
+        builder.update_charge();
+        let charged = cache.as_ref().map_or(0, |cache| cache.usage());
+        let filter = builder.finish().unwrap();
+        if let Some(cache) = cache {
+            // The hashes take 480,000 bytes at least, and room for more is charged too.
+            assert!(charged >= 2 * (256 << 10), "{charged}");
+            assert!(cache.usage() >= charged, "the finished filter is charged as well");
+            drop(builder);
+            assert_eq!(cache.usage(), 0);
+        }
+        filter
+    };
+    let (bloom, ribbon) = (FilterPolicy::Bloom(10.0), ribbon(10.0));
+    let (plain_bloom, plain_ribbon) = (build(bloom, None), build(ribbon, None));
+    assert!(plain_ribbon.len() < plain_bloom.len());
+    assert_eq!(build(bloom, Some(1 << 20)), plain_bloom);
+    assert_eq!(build(ribbon, Some(16 << 20)), plain_ribbon);
+    // The equations take 20 bytes for each of more than 60,000 slots.
+    assert_eq!(build(ribbon, Some(1 << 20)), plain_bloom);
+}

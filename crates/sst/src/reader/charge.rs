@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use base::{Error, ErrorKind, Result};
+use base::Result;
 use cache::{Cache, CacheKey, EntryRole, Handle, Priority};
 
 use crate::block::Block;
+use crate::cache_reservation::memory_limit;
 
 /// The offset, in the cache's keys, of the entry that charges a table: no block begins there.
 const OFFSET: u64 = u64::MAX;
@@ -37,12 +38,7 @@ impl Charge {
                 key,
                 _pin: pin,
             }),
-            Err(_) => Err(Error::new(
-                ErrorKind::Aborted,
-                format!(
-                    "Memory limit reached: the {bytes} bytes of the open table do not fit into the block cache"
-                ),
-            )),
+            Err(_) => Err(memory_limit(role)),
         }
     }
 }

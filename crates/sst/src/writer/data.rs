@@ -5,6 +5,7 @@
 //! same is true of blocks that other threads compress.
 
 use base::{InternalComparator, Result};
+use cache::EntryRole;
 use codec::compression::train_dictionary;
 use codec::{CompressionOptions, CompressionType, Compressor};
 
@@ -13,6 +14,7 @@ use super::index::IndexBuilder;
 use super::options::TableWriterOptions;
 use super::parallel::ParallelCompression;
 use super::sink::{BlockSink, Stored};
+use crate::cache_reservation::CacheReservation;
 use crate::format::{BlockHandle, IndexType};
 
 /// Blocks are held until they have this many times the bytes of the samples, so that the samples come from
@@ -31,6 +33,8 @@ struct BufferedBlocks {
     blocks: Vec<Vec<u8>>,
     bytes: usize,
     limit: usize,
+    /// The charge of the blocks to a cache, if they are charged.
+    charge: Option<CacheReservation>,
 }
 
 pub(super) struct DataSection {
@@ -88,6 +92,10 @@ impl DataSection {
                     0 => MAX_HELD,
                     most => usize::try_from(most).unwrap_or(MAX_HELD),
                 }),
+            charge: options
+                .dictionary_buffer_cache
+                .clone()
+                .map(|cache| CacheReservation::new(cache, EntryRole::CompressionDictionaryBuildingBuffer)),
         });
         let compressor = match compression {
             CompressionType::None => None,
@@ -149,7 +157,11 @@ impl DataSection {
         };
         held.bytes += contents.len();
         held.blocks.push(std::mem::take(contents));
-        if held.bytes >= held.limit {
+        let has_room = held
+            .charge
+            .as_ref()
+            .is_none_or(|charge| charge.set(held.bytes).is_ok());
+        if held.bytes >= held.limit || !has_room {
             self.release()?;
         }
         Ok(false)

@@ -127,7 +127,11 @@ impl TableWriter {
             options.whole_key_filtering,
             options.prefix_extractor.clone(),
         )
-        .map(|filter| filter.optimized_for_memory(options.optimize_filters_for_memory));
+        .map(|filter| {
+            filter
+                .optimized_for_memory(options.optimize_filters_for_memory)
+                .charged_to(options.filter_construction_cache.clone())
+        });
         let timestamp_size = options.cmp.user().timestamp_size();
         // Blocks that wait for a dictionary have no handles, and the ends of index partitions depend on
         // handles.
@@ -335,7 +339,10 @@ impl TableWriter {
 
     /// Updates the estimated size of the closed blocks and of the metadata for them.
     fn estimate(&mut self) {
-        let filter = self.filter.as_ref().map_or(0, FilterBuilder::estimated_size);
+        let filter = self.filter.as_ref().map_or(0, |filter| {
+            filter.update_charge();
+            filter.estimated_size()
+        });
         self.estimate = self.data.estimated_size() + filter as u64;
     }
 

@@ -15,6 +15,7 @@ use crate::format::{
     FV_CONTEXT_CHECKSUMS, IndexShortening, IndexType, MAX_FORMAT_VERSION, MIN_FORMAT_VERSION,
 };
 use crate::properties::{TableProperties, UNKNOWN_COLUMN_FAMILY};
+use crate::read_options::BlockCache;
 use crate::stored_order::without_timestamps;
 
 /// The options for writing a table. Names, units and defaults are RocksDB's, except as noted.
@@ -120,6 +121,12 @@ pub struct TableWriterOptions {
     /// The maximum size of a key and of a value. Lengths and offsets within a block have 32 bits. Default: 2
     /// GiB - 1.
     pub row_limit: RowLimit,
+    /// The cache that is charged for blocks which wait for a compression dictionary. When it has no room for
+    /// more, the dictionary is made from those that wait. Default: none.
+    pub dictionary_buffer_cache: Option<Arc<BlockCache>>,
+    /// The cache that is charged for the memory in which the filter is built. When it has no room for the
+    /// equations of a Ribbon filter, a Bloom filter is built. Default: none.
+    pub filter_construction_cache: Option<Arc<BlockCache>>,
     /// Records the time of each block's compression, if its level is high enough. Default: none.
     pub statistics: Option<Arc<Statistics>>,
 }
@@ -169,6 +176,8 @@ impl TableWriterOptions {
             block_property_collectors: Vec::new(),
             row_limit: RowLimit::MAX,
             property_collectors: "[]".to_owned(),
+            dictionary_buffer_cache: None,
+            filter_construction_cache: None,
             statistics: None,
         }
     }

@@ -1,6 +1,7 @@
 //! Tests of transactions over a whole database.
 
 mod anomalies;
+mod clock_set_back;
 mod common;
 mod entities;
 mod history;
@@ -14,5 +15,6 @@ mod rocksdb;
 mod serializable;
 mod sums;
 mod timestamped_snapshots;
+mod together;
 mod two_phase;
 mod two_phase_crash;

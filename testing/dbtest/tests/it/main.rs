@@ -3,6 +3,7 @@
 extern crate esker_dbtest as dbtest;
 
 mod blob_files;
+mod clock_set_back;
 mod compaction;
 mod company;
 mod corruption;

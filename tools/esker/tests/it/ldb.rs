@@ -518,3 +518,49 @@ fn wrong_command_lines_end_with_1() {
     // The refused commands have created no database.
     assert!(!PathBuf::from(at).join("d").exists());
 }
+
+#[test]
+fn a_worker_does_the_compaction_of_a_primary() {
+    let dir = TempDir::new().unwrap();
+    let at = dir.path();
+    for key in ["a", "b", "c"] {
+        // Each open after a write adds a table to L0.
+        good(at, &["--db=d", "--create_if_missing", "put", key, "1"]);
+        good(at, &["--db=d", "put", "same", key]);
+    }
+    let jobs = at.join("jobs");
+    fs::create_dir(&jobs).unwrap();
+    // A result of an earlier job is not taken for that of the new one.
+    fs::write(jobs.join("result.bin"), b"\x01\0\0\0stale").unwrap();
+    let primary = ["--db=d", "--job_dir=jobs", "remote_compaction_primary"];
+    let worker = ["--db=d", "--job_dir=jobs", "remote_compaction_worker"];
+    let (asked, done) = std::thread::scope(|scope| {
+        let primary = scope.spawn(|| good(at, &primary));
+        (good(at, &worker), primary.join().unwrap())
+    });
+    assert!(
+        asked.starts_with("remote_compaction_worker: OK (") && asked.ends_with(" bytes result)\n"),
+        "{asked}"
+    );
+    assert_eq!(done, "remote_compaction_primary: OK\n");
+    assert_eq!(
+        good(at, &["--db=d", "scan"]),
+        "a ==> 1\nb ==> 1\nc ==> 1\nsame ==> c\n"
+    );
+    // The table of the worker was moved into the database.
+    let left: Vec<_> = fs::read_dir(jobs.join("output"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .filter(|name| name.to_string_lossy().ends_with(".sst"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+
+    for command in ["remote_compaction_primary", "remote_compaction_worker"] {
+        assert_eq!(bad(at, &["--db=d", command]), "Failed: --job_dir is required\n");
+    }
+    fs::write(jobs.join("input.bin"), b"not a job").unwrap();
+    let said = bad(at, &worker);
+    assert!(said.starts_with("Failed: OpenAndCompact: "), "{said}");
+    let said = bad(at, &["--db=none", "--job_dir=jobs", "remote_compaction_primary"]);
+    assert!(said.starts_with("Failed: Open: "), "{said}");
+}

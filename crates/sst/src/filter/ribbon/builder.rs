@@ -178,6 +178,14 @@ impl RibbonBuilder {
         }
     }
 
+    /// The bytes of memory that [`build`](Self::build) takes besides the hashes and the filter.
+    pub fn memory_of_equations(&self, hashes: &[u64]) -> usize {
+        match hashes.first().map(|&first| self.shape(hashes.len(), first)) {
+            Some(Shape::Ribbon(slots, _)) => slots as usize * Banding::BYTES_PER_SLOT,
+            Some(Shape::Bloom(_)) | None => 0,
+        }
+    }
+
     /// The filter of `hashes`, including its trailer. `None` if a Bloom filter is to be built: it is smaller,
     /// or no seed fits.
     pub fn build(&self, hashes: &[u64]) -> Option<Vec<u8>> {
@@ -211,6 +219,8 @@ struct Banding {
 }
 
 impl Banding {
+    const BYTES_PER_SLOT: usize = size_of::<u128>() + size_of::<u32>();
+
     fn new(slots: u32) -> Banding {
         Banding {
             rows: vec![0; slots as usize],

@@ -324,6 +324,41 @@ fn blocks_held_for_a_dictionary_are_released_when_there_are_enough() {
 }
 
 #[test]
+fn blocks_held_for_a_dictionary_are_released_when_a_cache_has_no_room_for_more() {
+    let cache = cache::Cache::lru(cache::CacheOptions {
+        capacity: 600 << 10,
+        strict_capacity_limit: true,
+        num_shard_bits: 0,
+        ..cache::CacheOptions::default()
+    });
+    let mut rng = testkit::rng();
+    let scratch = Scratch::new();
+    let mut written = options(bytewise());
+    written.compression = CompressionType::Zstd;
+    written.compression_opts.max_dict_bytes = 1024;
+    written.dictionary_buffer_cache = Some(cache.clone());
+    let mut writer = scratch.writer(written);
+    let (mut held, mut most, mut entries) = (0, 0, Entries::new());
+    for i in 0..1000u64 {
+        let entry = (value(&format!("key{i:06}"), i + 1), rng.bytes(1000));
+        writer.add(&entry.0, &entry.1).unwrap();
+        entries.push(entry);
+        if writer.data.sink.offset() == 0 {
+            held += 1000;
+        }
+        most = most.max(cache.usage());
+    }
+    // Two dummy entries fit into the cache. The third is needed for more than 512 KiB.
+    assert!((500_000..530_000).contains(&held), "{held}");
+    assert!((512 << 10..600 << 10).contains(&most), "{most}");
+    assert_eq!(cache.usage(), 0, "blocks that are written are not charged");
+    writer.finish().unwrap();
+    let table = scratch.open(bytewise());
+    assert_eq!(scan(&table), entries);
+    verify(&table);
+}
+
+#[test]
 fn large_values_have_blocks_of_their_own() {
     let entries: Entries = (0..5u64)
         .map(|i| (value(&format!("key{i}"), i + 1), vec![i as u8; 300_000]))

@@ -370,11 +370,4 @@ fn open_tables_are_charged_to_the_cache() {
     let error = opened.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Aborted);
     assert!(error.to_string().contains("Memory limit reached"), "{error}");
-
-    for role in [CacheEntryRole::FileMetadata, CacheEntryRole::FilterConstruction] {
-        options.column_family.table.cache_usage_options = CacheUsageOptions::charging(role);
-        let error = Db::open(&options, "/db").err().unwrap();
-        assert_eq!(error.kind(), ErrorKind::NotSupported);
-        assert!(error.to_string().contains(role.name()), "{error}");
-    }
 }

@@ -1,5 +1,6 @@
 //! Reports of a database on itself: events, log, properties, statistics.
 
+mod cache_usage;
 mod info_log;
 mod listeners;
 mod memory;
