@@ -41,7 +41,7 @@ pub(super) const CANARIES: &[Canary] = &[
         file: "crates/engine/src/lifecycle/set_options.rs",
         right: "            self.record_seqno_time();\n            self.obsolete.wake();\n",
         wrong: "",
-        caught_by: Tests(RECENT_ROWS),
+        caught_by: Tests(&["-p", "esker-dbtest", "--test", "it", "recent_rows::the_age_of"]),
     },
     Canary {
         name: "no compaction is handed over to the threads of bottom priority",

@@ -14,6 +14,7 @@ use vfs::MemFs;
 
 const DIR: &str = "/db";
 const AGE: u64 = 1000;
+const LAST: usize = 6;
 
 fn options(clock: &Arc<ManualClock>) -> Options {
     let mut options = Options {
@@ -68,6 +69,38 @@ fn tables(db: &Db) -> Vec<(usize, Temperature, u64)> {
     files.sort_by_key(|file| (file.level, file.smallest_key.clone()));
     let of = |file: &esker::LiveFile| (file.level, file.temperature, file.num_entries);
     files.iter().map(of).collect()
+}
+
+/// The age is changed while the database is open. The rows that exist then count as written at the change, if no
+/// time is known for them.
+#[test]
+fn the_age_of_recent_rows_changes_while_the_database_is_open() {
+    let clock = clock();
+    let mut options = options(&clock);
+    options.column_family.preclude_last_level_data_seconds = 0;
+    let db = Db::open(&options, DIR).unwrap();
+    let family = db.default_column_family();
+    put(&db, 0..10, "old");
+    let set = |age: &str| {
+        db.set_options(&family, &[("preclude_last_level_data_seconds", age)])
+            .unwrap();
+    };
+    set("1000");
+    // The change of the option itself samples the time: without that sample, the old rows would get the time
+    // of a later sample.
+    grow_old(&db, &clock);
+    put(&db, 10..15, "new");
+    flush_old(&db, &clock);
+    rewrite(&db);
+    assert_eq!(
+        tables(&db),
+        [(LAST - 1, Temperature::HOT, 6), (LAST, Temperature::COLD, 10)]
+    );
+    set("0");
+    put(&db, [20], "newest");
+    flush(&db);
+    rewrite(&db);
+    assert_eq!(tables(&db), [(LAST, Temperature::COLD, 17)]);
 }
 
 /// Puts and deletions of keys and ranges, snapshots, compactions and time in random order. Automatic
