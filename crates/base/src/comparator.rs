@@ -47,8 +47,7 @@ pub trait Comparator: Send + Sync + 'static {
         true
     }
 
-    /// Compares two user keys, timestamps included. Keys of the same bytes are equal, which the engine may find
-    /// without a call.
+    /// Compares two user keys, timestamps included. Keys of the same bytes are equal: the engine may not ask.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
 
     /// The part of a key that is compared first, as unsigned bytes with a prefix first, and a number that is
