@@ -19,8 +19,9 @@ use vfs::RateLimiter;
 /// colons, its kind, the bytes of its secondary cache, and the admission policy of that cache),
 /// `write_buffer_manager` (its limit in bytes; it stops writers),
 /// `rate_limiter` (its bytes a second), `statistics` (its level), `row_limit` (bytes), `row_cache` (its bytes),
-/// `blob_cache` (its bytes, or `block_cache`: shared), `db_paths` and `cf_paths` (as in [`paths`]). `cf.FAMILY.` before
-/// the name sets it for one family, whose options begin as a copy of the common ones.
+/// `blob_cache` (its bytes, or `block_cache`: shared), `db_paths` and `cf_paths` (directories with their
+/// sizes). `cf.FAMILY.` before the name sets it for one family, whose options begin as a copy of the common
+/// ones.
 pub fn set(options: &mut Options, name: &str, value: &str) -> Result<()> {
     if let Some((family, name)) = name.strip_prefix("cf.").and_then(|rest| rest.split_once('.')) {
         let common = options.column_family.clone();
