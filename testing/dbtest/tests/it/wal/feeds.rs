@@ -578,15 +578,17 @@ fn two_wals() -> (MemFs, [PathBuf; 2]) {
     (left, [first, behind])
 }
 
-/// `changes` of the file at `path` fail.
-fn failing(left: &MemFs, changes: impl IntoIterator<Item = Op>, path: &Path) -> FaultFs {
+/// `changes` of the files at `paths` fail.
+fn failing<const N: usize>(left: &MemFs, changes: [Op; N], paths: &[&Path]) -> FaultFs {
     let faults = FaultFs::new(Arc::new(left.clone()));
-    let name = path.file_name().unwrap().to_str().unwrap();
-    faults.add(
-        Rule::new(Action::Fail(ErrorKind::Io))
-            .on(changes)
-            .path_ends_with(name),
-    );
+    for path in paths {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        faults.add(
+            Rule::new(Action::Fail(ErrorKind::Io))
+                .on(changes)
+                .path_ends_with(name),
+        );
+    }
     faults
 }
 
@@ -596,7 +598,7 @@ fn failing(left: &MemFs, changes: impl IntoIterator<Item = Op>, path: &Path) -> 
 fn rows_of_a_wal_behind_the_end_of_recovery_are_not_in_the_feed() {
     let (left, [first, behind]) = two_wals();
     damage(&left, &first);
-    let faults = failing(&left, [Op::Remove, Op::Rename], &behind);
+    let faults = failing(&left, [Op::Remove, Op::Rename], &[&behind]);
     let db = Db::open(&archiving(Arc::new(faults.clone())), DIR).unwrap();
     assert!(faults.exists(&behind).unwrap());
     db.put(b"b", b"").unwrap();
@@ -627,7 +629,7 @@ fn rows_of_a_wal_that_a_later_recovery_reads_are_in_the_feed() {
     let sound = left.read_file(&first).unwrap();
     damage(&left, &first);
     let current = filename::current(Path::new(DIR));
-    let faults = failing(&left, [Op::Rename], &current);
+    let faults = failing(&left, [Op::Rename], &[&current]);
     Db::open(&archiving(Arc::new(faults)), DIR).unwrap_err();
     let fs: Arc<dyn FileSystem> = Arc::new(left.process_death_clone());
     let list = fs.read_file(&unread_list()).unwrap();
@@ -654,10 +656,11 @@ fn rows_of_a_wal_that_a_later_recovery_reads_are_in_the_feed() {
 fn an_open_survives_a_damaged_list_of_unread_wals() {
     let (left, [first, behind]) = two_wals();
     damage(&left, &first);
-    let faults = failing(&left, [Op::Remove, Op::Rename], &behind);
+    let faults = failing(&left, [Op::Remove, Op::Rename], &[&first, &behind]);
     let db = Db::open(&archiving(Arc::new(faults)), DIR).unwrap();
     db.put(b"b", b"").unwrap();
     let fs: Arc<dyn FileSystem> = Arc::new(left.process_death_clone());
+    assert!(fs.exists(&first).unwrap() && fs.exists(&behind).unwrap());
     fs.write_file(&unread_list(), b"seven").unwrap();
     let error = Feed::open(&archiving(fs.clone()), DIR, &FeedOptions::default())
         .and_then(|mut feed| feed.next().map(|_| ()))
