@@ -136,6 +136,7 @@ pub fn drawn(rng: &mut Rng, on: On) -> Vec<String> {
     draw.percentages();
     draw.options_of_engine();
     draw.block_align();
+    draw.charges();
     draw.args
 }
 
@@ -461,6 +462,29 @@ impl<'a> Draw<'a> {
                 .retain(|arg| !COMPRESSED.iter().any(|name| arg.starts_with(name)));
             self.args.push("--compression_type=none".to_owned());
             self.args.push("--block_align=true".to_owned());
+        }
+    }
+
+    /// Draws the memory that is charged to the block cache. Charges need a block cache, and one whose strict
+    /// limit no thread sets, because a table that the limit refuses stops the database.
+    fn charges(&mut self) {
+        const CHARGES: [&str; 4] = [
+            "charge_table_reader",
+            "charge_compression_dictionary_building_buffer",
+            "charge_filter_construction",
+            "charge_file_metadata",
+        ];
+        if self.has("--cache_size=0") || !self.has("--set_cache_capacity_one_in=0") {
+            return;
+        }
+        for charge in CHARGES {
+            self.one_of(charge, &["0", "0", "1"]);
+        }
+        // The blob cache must be another cache, and not the larger one.
+        let is_small = self.has("--blob_cache_size=10000") || self.has("--cache_size=8388608");
+        let is_another = self.has("--use_blob_cache=1") && self.has("--use_shared_block_and_blob_cache=0");
+        if is_another && is_small {
+            self.one_of("charge_blob_cache", &["0", "1"]);
         }
     }
 }

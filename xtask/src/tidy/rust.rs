@@ -154,6 +154,9 @@ pub fn check(source: &Source) -> Vec<Finding> {
     };
     let texts: Vec<&str> = source.text.lines().collect();
     for (at, line) in source.lines.iter().enumerate() {
+        if line.code.trim().is_empty() {
+            continue;
+        }
         if line.test && prints_a_skip(source, &texts, at) {
             let message = "report it with testkit::skip: nothing shows a line that a passing test prints";
             add("test-skip", at, message.into());

@@ -241,6 +241,10 @@ fn item_end(lines: &[Line], start: usize) -> usize {
 
 /// Returns the index of `word` in `code` as a whole word (a `word` may contain `::`, `!` or `(`).
 pub fn word_at(code: &str, word: &str) -> Option<usize> {
+    // Few lines have the word, and this search is compiled with optimisation in every build.
+    if !code.contains(word) {
+        return None;
+    }
     let needs_before = word.chars().next().is_some_and(is_word);
     let needs_after = word.chars().next_back().is_some_and(is_word);
     code.match_indices(word).map(|found| found.0).find(|&at| {
