@@ -133,7 +133,8 @@ fn crates(root: &Path) -> Result<String, String> {
 /// Returns one row per crate: its files and folders in layers.
 fn modules(root: &Path) -> Result<String, String> {
     let mut table = "| crate | its files and folders, from the ground up |\n|---|---|\n".to_owned();
-    for (home, graph) in circles::graphs(&Tree::read(root)?) {
+    let tree = Tree::read(root)?;
+    for (home, graph) in circles::graphs(&tree, &tree.sources()) {
         let layers = graph.of_first_level().layers();
         // The root module has no name.
         let layers: Vec<String> = layers

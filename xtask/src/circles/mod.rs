@@ -23,7 +23,7 @@ pub use graph::Graph;
 pub fn run(only: Option<&str>) -> Outcome {
     let tree = Tree::read(&shell::root())?;
     let mut circles = 0;
-    for (root, graph) in graphs(&tree) {
+    for (root, graph) in graphs(&tree, &tree.sources()) {
         if only.is_some_and(|only| !root.trim_end_matches("/src").ends_with(only)) {
             continue;
         }
@@ -45,11 +45,10 @@ pub fn run(only: Option<&str>) -> Outcome {
     Ok(())
 }
 
-/// Returns the graph of each crate, by the folder of its sources.
-pub fn graphs(tree: &Tree) -> BTreeMap<String, Graph> {
-    let sources = tree.sources();
+/// Returns the graph of each crate of `tree`, by the folder of its sources. `sources` are the tree's.
+pub fn graphs(tree: &Tree, sources: &[Source]) -> BTreeMap<String, Graph> {
     let mut crates: BTreeMap<&str, Vec<&Source>> = BTreeMap::new();
-    for source in &sources {
+    for source in sources {
         if let Some((root, _)) = source.path.split_once("/src/")
             && !source.lines.iter().all(|line| line.test)
             && !source.path.contains("/src/bin/")

@@ -1,7 +1,9 @@
 //! The floors of the engine: each folder uses only the floors before it.
 
+use std::collections::BTreeMap;
+
 use super::{Finding, Tree};
-use crate::circles;
+use crate::circles::Graph;
 
 /// The crate with floors.
 const ENGINE: &str = "crates/engine/src";
@@ -50,19 +52,23 @@ const OF_OTHERS: &[&str] = &[
     ".user_key()",
 ];
 
-pub fn check(tree: &Tree) -> Vec<Finding> {
-    let mut found = upward(tree, ENGINE, FLOORS);
+pub fn check(tree: &Tree, graphs: &BTreeMap<String, Graph>) -> Vec<Finding> {
+    let Some(graph) = graphs.get(ENGINE) else {
+        return vec![Finding::new(
+            "floor",
+            ENGINE,
+            0,
+            "no sources are here: the engine moved",
+        )];
+    };
+    let mut found = upward(graph, ENGINE, FLOORS);
     let map = tree.texts.get("ARCHITECTURE.md").map_or("", String::as_str);
     found.extend(without_row(map, FLOORS));
     found
 }
 
 /// Returns the uses of a later floor by an earlier one, and the modules without a floor.
-fn upward(tree: &Tree, root: &str, floors: &[&[&str]]) -> Vec<Finding> {
-    let graphs = circles::graphs(tree);
-    let Some(graph) = graphs.get(root) else {
-        return Vec::new();
-    };
+fn upward(graph: &Graph, root: &str, floors: &[&[&str]]) -> Vec<Finding> {
     let floor_of = |module: &str| {
         let folder = module.split('/').next().unwrap_or_default();
         floors.iter().position(|floor| floor.contains(&folder))
@@ -70,8 +76,9 @@ fn upward(tree: &Tree, root: &str, floors: &[&[&str]]) -> Vec<Finding> {
     let mut found = Vec::new();
     for module in graph.modules.iter().filter(|module| !module.is_empty()) {
         if floor_of(module).is_none() {
-            let message =
-                format!("{module} is on no floor: put it into a folder, or its folder into order.rs");
+            let message = format!(
+                "{module} is on no floor: put it into a folder, or its folder into FLOORS of xtask/src/tidy/floors.rs"
+            );
             found.push(Finding::new("floor", root, 0, message));
         }
     }
@@ -116,6 +123,14 @@ fn without_row(map: &str, floors: &[&[&str]]) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::circles;
+
+    /// The findings of [`upward`] in the crate `a` of `files`.
+    fn upward_in(files: &[(&str, &str)], floors: &[&[&str]]) -> Vec<Finding> {
+        let tree = Tree::of(files);
+        let graphs = circles::graphs(&tree, &tree.sources());
+        upward(&graphs["a/src"], "a/src", floors)
+    }
 
     fn of(files: &[(&str, &str)]) -> Vec<String> {
         let mut all = vec![
@@ -123,7 +138,7 @@ mod tests {
             ("a/src/lib.rs", "mod low;\nmod high;\nmod other;\n"),
         ];
         all.extend_from_slice(files);
-        let found = upward(&Tree::of(&all), "a/src", &[&["low"], &["high", "other"]]);
+        let found = upward_in(&all, &[&["low"], &["high", "other"]]);
         found.iter().map(Finding::to_string).collect()
     }
 
@@ -165,16 +180,12 @@ mod tests {
             ("a/src/other.rs", ""),
         ];
         assert_eq!(of(&files), [""; 0]);
-        let found = upward(
-            &Tree::of(&[
-                ("a/Cargo.toml", ""),
-                ("a/src/lib.rs", "mod lost;\n"),
-                ("a/src/lost.rs", "pub fn f() {}\n"),
-            ]),
-            "a/src",
-            &[],
-        );
-        assert_eq!(found.len(), 1);
+        let files = [
+            ("a/Cargo.toml", ""),
+            ("a/src/lib.rs", "mod lost;\n"),
+            ("a/src/lost.rs", "pub fn f() {}\n"),
+        ];
+        assert_eq!(upward_in(&files, &[]).len(), 1);
     }
 
     #[test]

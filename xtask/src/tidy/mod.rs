@@ -37,8 +37,9 @@ fn findings(tree: &Tree, root: &Path) -> Vec<Finding> {
         found.extend(prose::check(source));
     }
     found.extend(layout::check(tree, &sources));
-    found.extend(circles::check(tree));
-    found.extend(floors::check(tree));
+    let graphs = crate::circles::graphs(tree, &sources);
+    found.extend(circles::check(&graphs));
+    found.extend(floors::check(tree, &graphs));
     found.extend(packages::check(tree));
     found.extend(shape::check(&sources));
     found.extend(docs::check(tree));
